@@ -1,0 +1,86 @@
+// Random numbers that are keyed by what a draw is for, never by when it is made.
+//
+// A draw is addressed by (seed, replication, purpose, entity, index, attempt). The first four select a Philox2x64-10
+// key, the last two are its counter. So changing the number of workers leaves the trainers' draws alone, and two
+// designs compare under common random numbers. Philox: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy
+// as 1, 2, 3", SC 2011.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+namespace millrace {
+
+/// What a draw is for. Values are part of the reproducibility contract: append, never renumber.
+enum class Purpose : std::uint64_t {
+    rollout_tokens = 1,   ///< response length; index = rollout id
+    prompt_tokens = 2,    ///< prompt length; index = group id
+    rollout_work = 3,     ///< GPU-seconds under the first-order law; index = rollout id
+    reward_latency = 4,   ///< index = rollout id
+    reward_correct = 5,   ///< index = rollout id
+    trainer_service = 6,  ///< index = update
+    weight_transfer = 7,  ///< entity = worker, index = policy version
+    batch_sampling = 8,   ///< entity = shard, index = sample number
+    test_arrivals = 100,  ///< free for tests
+    test_services = 101,
+    test_schedule = 102,
+};
+
+/// One Philox2x64-10 block: 128 random bits for a counter of two words under a key.
+constexpr std::array<std::uint64_t, 2> philox2x64(std::array<std::uint64_t, 2> counter, std::uint64_t key) {
+    constexpr std::uint64_t multiplier = 0xD2B74407B1CE6E93u;
+    constexpr std::uint64_t weyl = 0x9E3779B97F4A7C15u;  // golden ratio
+    for (int round = 0; round < 10; ++round) {
+        const unsigned __int128 product = static_cast<unsigned __int128>(multiplier) * counter[0];
+        const auto high = static_cast<std::uint64_t>(product >> 64);
+        const auto low = static_cast<std::uint64_t>(product);
+        counter = {high ^ key ^ counter[1], low};
+        key += weyl;
+    }
+    return counter;
+}
+
+/// All draws of one purpose and entity within one replication.
+class RandomStream {
+   public:
+    constexpr RandomStream(std::uint64_t seed, std::uint64_t replication, Purpose purpose, std::uint64_t entity = 0) {
+        const auto run = philox2x64({replication, 0x6d696c6c72616365u}, seed);
+        key_ = philox2x64({static_cast<std::uint64_t>(purpose), entity}, run[0] ^ run[1])[0];
+    }
+
+    constexpr std::array<std::uint64_t, 2> block(std::uint64_t index, std::uint64_t attempt) const {
+        return philox2x64({index, attempt}, key_);
+    }
+
+   private:
+    std::uint64_t key_;
+};
+
+/// The uniforms behind one draw: as many as its sampler asks for, all addressed by the same index.
+class Draw {
+   public:
+    constexpr Draw(const RandomStream& stream, std::uint64_t index) : stream_(stream), index_(index) {}
+
+    constexpr std::uint64_t bits() {
+        if (attempt_ % 2 == 0) {
+            block_ = stream_.block(index_, attempt_ / 2);
+        }
+        return block_[attempt_++ % 2];
+    }
+
+    /// Uniform in the open interval (0, 1): a multiple of 2^-53 plus half of one, so its logarithm is finite.
+    constexpr double uniform() { return (static_cast<double>(bits() >> 11) + 0.5) * 0x1p-53; }
+
+    /// Uniform integer in [0, n) for 0 < n. The multiply-shift bias is below n / 2^64.
+    constexpr std::uint64_t below(std::uint64_t n) {
+        return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bits()) * n) >> 64);
+    }
+
+   private:
+    RandomStream stream_;
+    std::uint64_t index_;
+    std::uint64_t attempt_ = 0;
+    std::array<std::uint64_t, 2> block_{};
+};
+
+}  // namespace millrace

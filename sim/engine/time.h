@@ -1,0 +1,71 @@
+// Simulated time: int64 nanoseconds in two strong types, a point and a span.
+//
+// Integer ticks make simultaneous events exactly simultaneous and results independent of the compiler's use of
+// fused multiply-add. Seconds exist only where numbers enter or leave the simulator.
+#pragma once
+
+#include <cmath>
+#include <compare>
+#include <cstdint>
+#include <stdexcept>
+
+namespace millrace {
+
+struct Duration {
+    std::int64_t ns = 0;
+
+    constexpr auto operator<=>(const Duration&) const = default;
+    constexpr Duration& operator+=(Duration other) {
+        ns += other.ns;
+        return *this;
+    }
+    constexpr Duration& operator-=(Duration other) {
+        ns -= other.ns;
+        return *this;
+    }
+};
+
+constexpr Duration operator+(Duration a, Duration b) {
+    return {a.ns + b.ns};
+}
+constexpr Duration operator-(Duration a, Duration b) {
+    return {a.ns - b.ns};
+}
+constexpr Duration operator*(std::int64_t n, Duration d) {
+    return {n * d.ns};
+}
+
+struct Time {
+    std::int64_t ns = 0;
+
+    constexpr auto operator<=>(const Time&) const = default;
+};
+
+constexpr Time operator+(Time t, Duration d) {
+    return {t.ns + d.ns};
+}
+constexpr Duration operator-(Time a, Time b) {
+    return {a.ns - b.ns};
+}
+
+constexpr double seconds(Duration d) {
+    return static_cast<double>(d.ns) * 1e-9;
+}
+constexpr double seconds(Time t) {
+    return static_cast<double>(t.ns) * 1e-9;
+}
+
+/// Nearest nanosecond. Throws std::range_error for NaN, a negative span or one beyond 146 years, which no service
+/// time means.
+inline Duration duration_from_ns(double ns) {
+    if (!(ns >= 0.0 && ns < 4.6e18)) {
+        throw std::range_error("a duration must lie between 0 and 4.6e9 seconds");
+    }
+    return {static_cast<std::int64_t>(ns + 0.5)};
+}
+
+inline Duration duration_from_seconds(double s) {
+    return duration_from_ns(s * 1e9);
+}
+
+}  // namespace millrace

@@ -1,0 +1,41 @@
+// Runs one scenario: independent replications over threads, warm-up removal, estimates.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "sim/metrics/estimate.h"
+#include "sim/metrics/histogram.h"
+#include "sim/scenario/scenario.h"
+
+namespace millrace {
+
+struct RunOptions {
+    std::int64_t jobs = 1;                         ///< threads; the result does not depend on it
+    const std::atomic<bool>* interrupt = nullptr;  ///< when it turns true, replications in progress are given up
+    /// Called from the caller's thread about ten times a second with the share of the work that is done, in [0, 1].
+    std::function<void(double)> progress;
+    std::ostream* steps = nullptr;  ///< one JSON line per update and replication, in that order, warm-up included
+};
+
+struct RunResult {
+    std::map<std::string, Estimate> metrics;      ///< by `group/name` key; ordered, so documents are reproducible
+    std::map<std::string, Histogram> histograms;  ///< "staleness", "replay_count", "steps_since_last_use"
+    std::vector<std::string> warnings;            ///< full sentences
+    std::int64_t replications_done = 0;           ///< fewer than asked for only after an interrupt
+    std::int64_t warmup_updates = 0;              ///< updates discarded at the start of each replication
+    std::uint64_t events = 0;                     ///< engine events over all replications
+    std::uint64_t order_digest = 0;               ///< of every event of every replication, in order
+    bool interrupted = false;
+};
+
+/// Throws PipelineStuck (sim/pipeline/pipeline.h), a std::runtime_error with an explanation, when the pipeline
+/// deadlocks. After an interrupt the result holds the replications that were complete.
+RunResult run_replications(const Scenario& scenario, const RunOptions& options);
+
+}  // namespace millrace
