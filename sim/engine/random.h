@@ -11,6 +11,8 @@
 
 namespace millrace {
 
+__extension__ typedef unsigned __int128 Uint128;  // __extension__: not ISO C++, so -Wpedantic would object
+
 /// What a draw is for. Values are part of the reproducibility contract: append, never renumber.
 enum class Purpose : std::uint64_t {
     rollout_tokens = 1,   ///< response length; index = rollout id
@@ -31,7 +33,7 @@ constexpr std::array<std::uint64_t, 2> philox2x64(std::array<std::uint64_t, 2> c
     constexpr std::uint64_t multiplier = 0xD2B74407B1CE6E93u;
     constexpr std::uint64_t weyl = 0x9E3779B97F4A7C15u;  // golden ratio
     for (int round = 0; round < 10; ++round) {
-        const unsigned __int128 product = static_cast<unsigned __int128>(multiplier) * counter[0];
+        const Uint128 product = static_cast<Uint128>(multiplier) * counter[0];
         const auto high = static_cast<std::uint64_t>(product >> 64);
         const auto low = static_cast<std::uint64_t>(product);
         counter = {high ^ key ^ counter[1], low};
@@ -73,7 +75,7 @@ class Draw {
 
     /// Uniform integer in [0, n) for 0 < n. The multiply-shift bias is below n / 2^64.
     constexpr std::uint64_t below(std::uint64_t n) {
-        return static_cast<std::uint64_t>((static_cast<unsigned __int128>(bits()) * n) >> 64);
+        return static_cast<std::uint64_t>((static_cast<Uint128>(bits()) * n) >> 64);
     }
 
    private:

@@ -31,7 +31,7 @@ struct StepService {
     double prefill_per_token_s = 0.0;
     /// Context tokens that fit in a worker's memory. A sequence joins when its prompt and its whole response still
     /// fit beside what the running ones have reserved, so nothing is ever evicted.
-    std::optional<std::int64_t> kv_cap_tokens;
+    std::optional<std::int64_t> kv_cap_tokens = std::nullopt;
 };
 
 /// An update costs gpu_s_per_update GPU-seconds, split evenly: C / T seconds.
@@ -82,7 +82,12 @@ struct TrainersConfig {
 
 // ---- store --------------------------------------------------------------------------------------------------------
 
-enum class QueueOrder { fifo, lifo };
+enum class QueueOrder {
+    fifo,       ///< in the order in which rollouts came in
+    lifo,       ///< the freshest first
+    as_started  ///< in the order in which rollouts were started: a batch waits for its stragglers, so that under
+                ///< admission control no sample is staler than steps_ahead. Needs admission and room for all it admits
+};
 enum class Overflow { block, drop_oldest };
 
 /// Holds rollouts until one batch uses each of them once.

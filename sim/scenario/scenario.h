@@ -36,6 +36,9 @@ struct Scenario {
     PipelineConfig pipeline;
     std::optional<PriceConfig> price;
     std::vector<Published> published;
+    /// The scenario with every default written out and overrides applied, as one line of JSON with sorted keys: what a
+    /// result quotes and hashes. It decodes to this same scenario.
+    std::string resolved_json;
 };
 
 }  // namespace millrace

@@ -19,7 +19,7 @@ struct RunOptions {
     std::int64_t jobs = 1;                         ///< threads; the result does not depend on it
     const std::atomic<bool>* interrupt = nullptr;  ///< when it turns true, replications in progress are given up
     /// Called from the caller's thread about ten times a second with the share of the work that is done, in [0, 1].
-    std::function<void(double)> progress;
+    std::function<void(double)> progress = nullptr;
     std::ostream* steps = nullptr;  ///< one JSON line per update and replication, in that order, warm-up included
 };
 

@@ -37,6 +37,10 @@ struct NoiseConfig {
     double rho = 0.0;  ///< coupling, in [0, 1]
 };
 
+/// Throws std::invalid_argument with a full sentence when a parameter is out of range.
+void check(const NoiseLaw& law);
+void check(const NoiseConfig& config);
+
 /// sigma^2(staleness) for staleness >= 0, as the law is written (the power law is 0 at 0).
 double sigma2(const NoiseLaw& law, double staleness);
 

@@ -1,0 +1,56 @@
+// Counts what a replication does with its rollouts, update by update.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "sim/metrics/batch_noise.h"
+#include "sim/metrics/role_clock.h"
+#include "sim/metrics/station_flow.h"
+#include "sim/metrics/update_record.h"
+
+namespace millrace {
+
+/// One sample of a batch, seen when the update that uses it begins. Versions are policy versions.
+struct SampleUse {
+    std::int64_t staleness = 0;                  ///< since the rollout's first token
+    std::int64_t pre_store = 0;                  ///< part of it before the rollout entered the store
+    std::int64_t group_staleness = 0;            ///< since the first token of its group
+    std::optional<std::int64_t> since_last_use;  ///< updates since the same rollout was used; none for a first use
+    std::int32_t earlier_in_batch = 0;           ///< how often the same rollout is in this batch already
+    std::int64_t tokens = 0;                     ///< prompt and response
+};
+
+class Recorder {
+   public:
+    Recorder(const std::optional<NoiseConfig>& noise, std::int64_t store_capacity);
+
+    /// Room for this many updates; histograms leave out what happens before update `histogram_start` has ended.
+    void expect(std::int64_t updates, std::int64_t histogram_start);
+
+    void begin_batch();
+    void use(const SampleUse& sample);
+    void end_batch();
+
+    void generated() { ++total_.generated; }
+    void stored() { ++total_.stored; }
+    /// A rollout left the store for good after `uses` uses, `staleness` versions after its first token.
+    void left_store(std::int32_t uses, std::int64_t staleness);
+
+    void end_update(Time now, const WorkerClock& workers, const TrainerClock& trainers, const StationFlow& running,
+                    const StationFlow& store);
+
+    std::int64_t tokens() const { return total_.tokens; }
+    std::int64_t updates() const { return static_cast<std::int64_t>(record_.updates.size()); }
+    ReplicationRecord take() { return std::move(record_); }
+
+   private:
+    bool histograms_on() const { return updates() >= record_.histogram_start; }
+
+    std::optional<BatchNoise> noise_;
+    UpdateRecord total_;
+    ReplicationRecord record_;
+};
+
+}  // namespace millrace

@@ -1,0 +1,447 @@
+#include "sim/pipeline/pipeline.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "sim/pipeline/replay_buffer.h"
+#include "sim/pipeline/rollout_use.h"
+#include "sim/pipeline/transfer_queue.h"
+
+namespace millrace {
+namespace {
+
+std::int64_t capacity(const StoreConfig& store) {
+    return std::visit([](const auto& s) { return s.capacity; }, store);
+}
+
+/// Rollouts, in whole groups, without which the first update cannot begin.
+std::int64_t first_batch(const PipelineConfig& config) {
+    std::int64_t needed = config.trainers.batch;
+    if (const auto* buffer = std::get_if<ReplayBufferConfig>(&config.store);
+        buffer && buffer->sampling == Sampling::uniform_with_replacement) {
+        needed = std::min(needed, buffer->capacity);
+    }
+    const std::int64_t size = config.groups.size;
+    return (needed + size - 1) / size * size;
+}
+
+std::optional<std::int64_t> kv_cap(const WorkersConfig& workers) {
+    const auto* step = std::get_if<StepService>(&workers.service);
+    return step ? step->kv_cap_tokens : std::nullopt;
+}
+
+std::unique_ptr<Store> make_store(const PipelineConfig& config, RolloutPool& pool, std::uint64_t seed,
+                                  std::uint64_t replication) {
+    if (const auto* queue = std::get_if<TransferQueueConfig>(&config.store)) {
+        if (queue->order == QueueOrder::as_started) {
+            return std::make_unique<OrderedTransferQueue>(*queue, config.trainers.batch, pool);
+        }
+        return std::make_unique<TransferQueue>(*queue, config.trainers.batch);
+    }
+    return std::make_unique<ReplayBuffer>(std::get<ReplayBufferConfig>(config.store), config.trainers.batch,
+                                          config.trainers.count, pool, seed, replication);
+}
+
+}  // namespace
+
+Pipeline::Pipeline(const PipelineConfig& config, std::uint64_t seed, std::uint64_t replication)
+    : config_(config),
+      source_(config, seed, replication),
+      admission_(config.admission, first_batch(config)),
+      reward_(config.reward.value_or(RewardConfig{}), seed, replication),
+      groups_(config.groups.size),
+      store_(make_store(config, rollouts_, seed, replication)),
+      trainers_(config.trainers, seed, replication),
+      sync_(config.weight_sync, config.workers.count, seed, replication),
+      total_slots_(config.workers.count * config.workers.slots),
+      worker_clock_(config.workers.count, WorkerState::starved),
+      trainer_clock_(config.trainers.count, TrainerState::waiting),
+      recorder_(config.noise, capacity(config.store)) {
+    const StepTiming timing = StepTiming::from(config.workers);
+    for (std::int64_t w = 0; w < config.workers.count; ++w) {
+        workers_.emplace_back(InferenceWorker(timing, config.workers.slots, kv_cap(config.workers)));
+    }
+    // A store that has seen this many arrivals while the trainers waited holds what it will ever hold.
+    stuck_after_ = 100 * (capacity(config.store) + config.trainers.batch + config.groups.size) + 10 * total_slots_;
+    rollouts_.reserve(static_cast<std::size_t>(total_slots_ + capacity(config.store) + 4 * config.groups.size));
+    batch_.reserve(static_cast<std::size_t>(config.trainers.batch));
+}
+
+bool Pipeline::run(std::int64_t updates, std::int64_t histogram_start, const std::atomic<bool>* interrupt,
+                   std::atomic<std::int64_t>* updates_done) {
+    assert(updates_wanted_ == 0);
+    updates_wanted_ = updates;
+    recorder_.expect(updates, histogram_start);
+    for (std::uint32_t w = 0; w < workers_.size(); ++w) {
+        offer_slots(w);
+    }
+    settle();
+
+    std::int64_t reported = 0;
+    Event event;
+    while (version_ < updates) {
+        if (!events_.pop(event)) {
+            throw PipelineStuck("deadlock: nothing is left to happen. " + explain());
+        }
+        handle(event);
+        if (version_ != reported) {
+            reported = version_;
+            if (updates_done != nullptr) {
+                updates_done->fetch_add(1, std::memory_order_relaxed);
+            }
+            if (interrupt != nullptr && interrupt->load(std::memory_order_relaxed)) {
+                return version_ >= updates;
+            }
+        }
+    }
+    return true;
+}
+
+ReplicationRecord Pipeline::take_record() {
+    ReplicationRecord record = recorder_.take();
+    record.events = events_.popped();
+    record.order_digest = events_.digest();
+    return record;
+}
+
+// ---- events -------------------------------------------------------------------------------------------------------
+
+void Pipeline::handle(const Event& event) {
+    switch (static_cast<What>(event.kind)) {
+        case What::batch_change:
+            on_batch_change(event.entity);
+            break;
+        case What::graded:
+            if (const auto next = reward_.finish()) {
+                events_.schedule(now() + next->takes, {static_cast<std::uint32_t>(What::graded), next->rollout, 0});
+            }
+            flows_.reward.leave(now(), rollouts_[event.entity].entered);
+            on_graded(event.entity);
+            break;
+        case What::update_done:
+            on_update_done();
+            break;
+        case What::weights_delivered:
+            on_weights_delivered(event.entity);
+            break;
+    }
+    settle();
+}
+
+void Pipeline::on_batch_change(std::uint32_t w) {
+    WorkerPlace& place = workers_[w];
+    place.wake_up = {};
+    scratch_.clear();
+    place.worker.change_batch(now(), scratch_);
+    for (const RolloutIndex rollout : scratch_) {
+        on_generated(w, rollout);
+    }
+    offer_slots(w);
+    touch(w);
+}
+
+void Pipeline::on_generated(std::uint32_t w, RolloutIndex index) {
+    Rollout& rollout = rollouts_[index];
+    if (sync_.in_flight() == InFlight::in_place) {
+        rollout.version_finished = sync_.version(w);
+    }
+    recorder_.generated();
+    flows_.workers.leave(now(), rollout.entered);
+    if (reward_.instant()) {
+        on_graded(index);
+        return;
+    }
+    rollout.entered = now();
+    flows_.reward.enter(now());
+    if (const auto begun = reward_.arrive(index, rollout.id)) {
+        events_.schedule(now() + begun->takes, {static_cast<std::uint32_t>(What::graded), begun->rollout, 0});
+    }
+}
+
+void Pipeline::on_graded(RolloutIndex index) {
+    Rollout& rollout = rollouts_[index];
+    rollout.entered = now();
+    flows_.assembly.enter(now());
+    if (groups_.graded(rollout.group)) {
+        finished_groups_.push_back(rollout.group);
+    }
+}
+
+void Pipeline::on_update_done() {
+    training_ = false;
+    ++version_;
+    trainer_clock_.move_all(now(), TrainerState::busy, TrainerState::waiting);
+    trainer_state_ = TrainerState::waiting;
+    if (sync_.publishes(version_)) {
+        publish_weights();
+    } else {
+        admission_.give_back(admission_.per_update());
+    }
+    recorder_.end_update(now(), worker_clock_, trainer_clock_, flows_.workers, flows_.store);
+}
+
+void Pipeline::publish_weights() {
+    sync_.publish(version_, admission_.per_update());
+    for (std::uint32_t w = 0; w < workers_.size(); ++w) {
+        begin_transfer(w);
+    }
+    if (sync_.trainers_wait() && sync_.under_way()) {
+        trainer_clock_.move_all(now(), TrainerState::waiting, TrainerState::stalled);
+        trainer_state_ = TrainerState::stalled;
+    }
+}
+
+void Pipeline::begin_transfer(std::uint32_t w) {
+    const auto takes = sync_.begin_transfer(w);
+    if (!takes) {
+        return;
+    }
+    if (takes->ns == 0) {
+        admission_.give_back(sync_.deliver(w));
+        return;
+    }
+    if (sync_.in_flight() == InFlight::in_place) {
+        workers_[w].worker.pause(now());
+        touch(w);
+    }
+    events_.schedule(now() + *takes, {static_cast<std::uint32_t>(What::weights_delivered), w, 0});
+}
+
+void Pipeline::on_weights_delivered(std::uint32_t w) {
+    admission_.give_back(sync_.deliver(w));
+    if (workers_[w].worker.paused()) {
+        workers_[w].worker.resume(now());
+        offer_slots(w);
+        touch(w);
+    }
+    begin_transfer(w);
+    if (trainer_state_ == TrainerState::stalled && !sync_.under_way()) {
+        trainer_clock_.move_all(now(), TrainerState::stalled, TrainerState::waiting);
+        trainer_state_ = TrainerState::waiting;
+    }
+}
+
+// ---- what can move, moves -----------------------------------------------------------------------------------------
+
+void Pipeline::settle() {
+    while (move_groups_into_store() || begin_update()) {
+    }
+    start_rollouts();
+    schedule_wake_ups();
+}
+
+bool Pipeline::move_groups_into_store() {
+    bool moved = false;
+    while (!finished_groups_.empty() && store_->has_room(config_.groups.size)) {
+        const GroupIndex group = finished_groups_.pop_front();
+        for (const RolloutIndex index : groups_.members(group)) {
+            Rollout& rollout = rollouts_[index];
+            rollout.version_stored = version_;
+            flows_.assembly.leave(now(), rollout.entered);
+            rollout.entered = now();
+            flows_.store.enter(now());
+            recorder_.stored();
+        }
+        scratch_.clear();
+        store_->put(groups_.members(group), scratch_);
+        groups_.close(group);
+        for (const RolloutIndex removed : scratch_) {
+            if (std::holds_alternative<TransferQueueConfig>(config_.store)) {
+                admission_.give_back(1);
+            }
+            leave_store(removed);
+        }
+        stored_since_update_began_ += config_.groups.size;
+        moved = true;
+    }
+    if (moved && !training_ && stored_since_update_began_ > stuck_after_) {
+        check_progress();
+    }
+    return moved;
+}
+
+bool Pipeline::begin_update() {
+    if (training_ || trainer_state_ != TrainerState::waiting || version_ >= updates_wanted_ ||
+        !store_->can_fill_batch() || (version_ > 0 && stored_since_update_began_ < config_.trainers.fresh_per_update)) {
+        return false;
+    }
+    const std::int64_t tokens_before = recorder_.tokens();
+    use_batch();
+    training_ = true;
+    stored_since_update_began_ = 0;
+    trainer_clock_.move_all(now(), TrainerState::waiting, TrainerState::busy);
+    trainer_state_ = TrainerState::busy;
+    events_.schedule(now() + trainers_.service(version_, recorder_.tokens() - tokens_before),
+                     {static_cast<std::uint32_t>(What::update_done), 0, 0});
+    return true;
+}
+
+void Pipeline::use_batch() {
+    batch_.clear();
+    scratch_.clear();
+    store_->draw_batch(version_, batch_, scratch_);
+    recorder_.begin_batch();
+    for (const RolloutIndex index : batch_) {
+        recorder_.use(use_rollout(rollouts_[index], version_));
+    }
+    recorder_.end_batch();
+    for (const RolloutIndex consumed : scratch_) {
+        leave_store(consumed);
+    }
+}
+
+void Pipeline::leave_store(RolloutIndex index) {
+    const Rollout& rollout = rollouts_[index];
+    flows_.store.leave(now(), rollout.entered);
+    recorder_.left_store(rollout.uses, version_ - rollout.version_started);
+    rollouts_.release(index);
+}
+
+bool Pipeline::may_start() const {
+    // A finished rollout that finds no room in the store keeps a slot occupied, as in the paper's listing, where a
+    // worker that cannot put its rollout does not begin another.
+    const auto held_back = static_cast<std::int64_t>(finished_groups_.size()) * config_.groups.size;
+    return admission_.allows() && flows_.workers.present() + held_back < total_slots_;
+}
+
+void Pipeline::start_rollouts() {
+    // Workers take turns, so that a burst of permissions spreads evenly over them.
+    std::size_t turns = offering_.size();
+    while (turns > 0 && may_start()) {
+        const std::uint32_t w = offering_.pop_front();
+        InferenceWorker& worker = workers_[w].worker;
+        const RolloutPlan& plan = source_.next();
+        --turns;
+        if (worker.paused() || !worker.has_free_slot() || !worker.has_memory(plan.prompt_tokens + plan.tokens)) {
+            workers_[w].offers_slots = false;  // it comes back when its batch has changed or it resumes
+            continue;
+        }
+        start_next_rollout(w);
+        offering_.push_back(w);
+        ++turns;
+    }
+    const WorkerState reason = finished_groups_.empty() ? WorkerState::starved : WorkerState::blocked;
+    if (reason != idle_as_) {
+        worker_clock_.move_all(now(), idle_as_, reason);
+        idle_as_ = reason;
+    }
+}
+
+void Pipeline::start_next_rollout(std::uint32_t w) {
+    const RolloutPlan& plan = source_.next();
+    const RolloutIndex index = rollouts_.acquire();
+    Rollout& rollout = rollouts_[index];
+    rollout.id = plan.id;
+    rollout.prompt_tokens = plan.prompt_tokens;
+    rollout.tokens = plan.tokens;
+    rollout.correct = plan.correct;
+    rollout.version_started = sync_.version(w);
+    rollout.version_finished = rollout.version_started;
+    if (plan.first_of_group) {
+        open_group_ = groups_.open(rollout.version_started);
+    }
+    rollout.group = open_group_;
+    rollout.version_group = groups_.version(open_group_);
+    groups_.add(open_group_, index);
+    rollout.entered = now();
+    flows_.workers.enter(now());
+    admission_.take();
+    workers_[w].worker.join(now(), index, plan.prompt_tokens, plan.steps);
+    source_.advance();
+    touch(w);
+}
+
+void Pipeline::offer_slots(std::uint32_t w) {
+    if (!workers_[w].offers_slots) {
+        workers_[w].offers_slots = true;
+        offering_.push_back(w);
+    }
+}
+
+void Pipeline::touch(std::uint32_t w) {
+    if (!workers_[w].needs_wake_up) {
+        workers_[w].needs_wake_up = true;
+        touched_.push_back(w);
+    }
+}
+
+void Pipeline::schedule_wake_ups() {
+    for (const std::uint32_t w : touched_) {
+        WorkerPlace& place = workers_[w];
+        place.needs_wake_up = false;
+        events_.cancel(place.wake_up);
+        place.wake_up = {};
+        if (const auto change = place.worker.next_change()) {
+            place.wake_up = events_.schedule(*change, {static_cast<std::uint32_t>(What::batch_change), w, 0});
+        }
+        set_state(w);
+    }
+    touched_.clear();
+}
+
+void Pipeline::set_state(std::uint32_t w) {
+    WorkerPlace& place = workers_[w];
+    const Activity activity = place.worker.paused()         ? Activity::paused
+                              : place.worker.occupied() > 0 ? Activity::busy
+                                                            : Activity::idle;
+    if (activity != place.activity) {
+        worker_clock_.move(now(), state(place.activity), state(activity));
+        place.activity = activity;
+    }
+}
+
+WorkerState Pipeline::state(Activity activity) const {
+    switch (activity) {
+        case Activity::busy:
+            return WorkerState::busy;
+        case Activity::paused:
+            return WorkerState::paused;
+        case Activity::idle:
+            break;
+    }
+    return idle_as_;
+}
+
+// ---- when nothing moves any more ----------------------------------------------------------------------------------
+
+void Pipeline::check_progress() const {
+    if (!store_->can_fill_batch()) {
+        throw PipelineStuck("a batch can never fill: " + std::to_string(stored_since_update_began_) +
+                            " rollouts have entered the store since the last update began. " + explain());
+    }
+}
+
+std::string Pipeline::explain() const {
+    const auto count = [](std::int64_t n, const std::string& what) { return std::to_string(n) + " " + what; };
+    std::string text = "After " + count(version_, "updates, at ") + std::to_string(seconds(now())) + " s, there are " +
+                       count(flows_.workers.present(), "rollouts on workers, ") +
+                       count(flows_.reward.present(), "in the reward stage, ") +
+                       count(flows_.assembly.present(), "waiting for their group or for room in the store, and ") +
+                       count(store_->size(), "in the store (capacity ") + std::to_string(capacity(config_.store)) +
+                       "); an update needs a batch of " + std::to_string(config_.trainers.batch);
+    if (config_.trainers.fresh_per_update > 0) {
+        text += ", " + count(stored_since_update_began_, "of the ") +
+                count(config_.trainers.fresh_per_update, "fresh rollouts it waits for have come");
+    }
+    text += ".";
+    if (!finished_groups_.empty()) {
+        text += " Complete groups of " + count(config_.groups.size, "rollouts do not fit into the store:") +
+                " raise store.capacity or let it drop the oldest.";
+    } else if (admission_.limits() && admission_.tokens() <= 0) {
+        text += " Admission has no tokens left (steps_ahead " + std::to_string(config_.admission->steps_ahead) +
+                ", rollouts_per_update " + std::to_string(config_.admission->rollouts_per_update) +
+                "), and only an update or a dropped rollout gives some back";
+        text += flows_.assembly.present() > 0 ? ": what was admitted does not complete enough groups of " +
+                                                    std::to_string(config_.groups.size) + "."
+                                              : ".";
+    } else if (flows_.workers.present() == 0) {
+        text += " The next rollout needs " +
+                count(source_.next().prompt_tokens + source_.next().tokens, "tokens of memory") +
+                " and fits on no worker: raise workers.service.kv_cap_tokens or truncate workers.length.";
+    } else {
+        text += " The store's eviction leaves fewer rollouts than a batch.";
+    }
+    return text;
+}
+
+}  // namespace millrace

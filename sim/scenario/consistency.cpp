@@ -1,0 +1,272 @@
+#include "sim/scenario/consistency.h"
+
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+#include <numeric>
+#include <string>
+#include <string_view>
+
+#include "sim/pipeline/replay_buffer.h"
+#include "sim/scenario/object_reader.h"
+
+namespace millrace {
+namespace {
+
+std::string counted(std::int64_t count) {
+    return std::to_string(count);
+}
+
+class ConsistencyCheck {
+   public:
+    ConsistencyCheck(const JsonNode& root, const Scenario& scenario, Diagnostics& diagnostics)
+        : root_(root),
+          scenario_(scenario),
+          pipeline_(scenario.pipeline),
+          diagnostics_(diagnostics),
+          batch_(pipeline_.trainers.batch),
+          group_(pipeline_.groups.size) {}
+
+    void run() {
+        check_warmup();
+        check_memory();
+        if (const auto* queue = std::get_if<TransferQueueConfig>(&pipeline_.store)) {
+            check_queue(*queue);
+            check_starting_order(*queue);
+        } else {
+            const auto& buffer = std::get<ReplayBufferConfig>(pipeline_.store);
+            check_shards(buffer);
+            check_buffer(buffer);
+        }
+        check_admission();
+    }
+
+   private:
+    /// Whether all of these keys were read without an error.
+    bool read_well(std::initializer_list<std::string_view> paths) const {
+        return std::all_of(paths.begin(), paths.end(), [&](std::string_view path) { return diagnostics_.clean(path); });
+    }
+
+    void report(const std::string& path, std::string message, std::string hint = "") {
+        const JsonNode* node = find_path(root_, path);
+        diagnostics_.report(node == nullptr ? root_.value_place : node->key_place, path, std::move(message),
+                            std::move(hint));
+    }
+
+    void check_warmup() {
+        const HorizonConfig& horizon = scenario_.horizon;
+        if (read_well({"horizon"}) && horizon.warmup_updates && *horizon.warmup_updates >= horizon.updates) {
+            report("horizon.warmup_updates", "a warm-up of " + counted(*horizon.warmup_updates) +
+                                                 " leaves nothing of " + counted(horizon.updates) +
+                                                 " updates to measure");
+        }
+    }
+
+    /// A sequence joins a worker's batch when all of it fits, so one that never fits waits for ever.
+    void check_memory() {
+        const auto* step = std::get_if<StepService>(&pipeline_.workers.service);
+        if (step == nullptr || !step->kv_cap_tokens ||
+            !read_well({"workers.service", "workers.length", "workers.prompt_length"})) {
+            return;
+        }
+        const std::int64_t cap = *step->kv_cap_tokens;
+        const double prompt = std::round(pipeline_.workers.prompt_length.maximum());
+        const double response = std::max(1.0, std::round(pipeline_.workers.length.maximum()));
+        require_bounded("workers.prompt_length", prompt, response, cap);
+        require_bounded("workers.length", response, prompt, cap);
+        if (std::isfinite(prompt + response) && prompt + response > static_cast<double>(cap)) {
+            report("workers.service.kv_cap_tokens",
+                   "the longest rollout, " + number_text(prompt) + " prompt and " + number_text(response) +
+                       " response tokens, never fits",
+                   "it takes at least " + number_text(prompt + response));
+        }
+    }
+
+    void require_bounded(const std::string& path, double longest, double beside, std::int64_t cap) {
+        if (std::isfinite(longest)) {
+            return;
+        }
+        const double room = static_cast<double>(cap) - beside;
+        const std::string limit = std::isfinite(room) && room >= 1.0 ? number_text(room) : "...";
+        report(path, "this law has no largest value, so a rollout may not fit in kv_cap_tokens = " + counted(cap),
+               R"(limit it: {"kind": "truncated", "of": ..., "max": )" + limit + R"(, "mode": "clip"})");
+    }
+
+    void check_queue(const TransferQueueConfig& queue) {
+        if (!read_well({"store", "trainers.batch", "groups"})) {
+            return;
+        }
+        const bool blocks = queue.overflow == Overflow::block;
+        // Groups enter whole. In steady state every size that is a multiple of gcd(batch, group) below the batch
+        // occurs, up to the largest one, from which the next group must still fit.
+        const std::int64_t shared = std::gcd(batch_, group_);
+        const std::int64_t enough = batch_ + group_ - shared;
+        if (queue.capacity < batch_) {
+            report("store.capacity",
+                   "a queue of " + counted(queue.capacity) + " cannot hold a batch: a batch of " + counted(batch_) +
+                       " can never fill",
+                   "it takes at least " + counted(blocks ? enough : batch_));
+        } else if (blocks && queue.capacity < group_) {
+            report("store.capacity",
+                   "a group of " + counted(group_) + " can never enter a queue of " + counted(queue.capacity),
+                   "it takes at least " + counted(enough) + R"(, or "overflow": "drop_oldest")");
+        } else if (blocks && queue.capacity < enough) {
+            report("store.capacity",
+                   "the queue will stop at " + counted(batch_ - shared) + " rollouts: too few for a batch of " +
+                       counted(batch_) + ", too many for another group of " + counted(group_) + " in " +
+                       counted(queue.capacity),
+                   "it takes at least " + counted(enough));
+        }
+        if (blocks && read_well({"trainers.fresh_per_update"}) && pipeline_.trainers.fresh_per_update > batch_) {
+            report("trainers.fresh_per_update",
+                   "an update takes " + counted(batch_) + " rollouts from the queue, which fills up when " +
+                       counted(pipeline_.trainers.fresh_per_update) + " must enter between updates",
+                   "it may be at most " + counted(batch_) + R"(, or use "overflow": "drop_oldest")");
+        }
+    }
+
+    /// A batch in starting order waits for its stragglers; meanwhile everything else that was admitted needs a place.
+    void check_starting_order(const TransferQueueConfig& queue) {
+        if (queue.order != QueueOrder::as_started || !read_well({"store", "admission", "trainers.batch", "groups"})) {
+            return;
+        }
+        if (queue.overflow == Overflow::drop_oldest) {
+            report("store.overflow", "a queue in starting order cannot drop the oldest: it would wait for it",
+                   R"(write "block")");
+            return;
+        }
+        if (!pipeline_.admission) {
+            report("store.order", "in starting order a queue without admission control would have no end",
+                   R"(add "admission": {"kind": "token_bucket", ...})");
+            return;
+        }
+        const AdmissionConfig& bucket = *pipeline_.admission;
+        const std::int64_t first_batch_in_groups = (batch_ + group_ - 1) / group_ * group_;
+        const std::int64_t admitted = bucket.steps_ahead * bucket.rollouts_per_update +
+                                      std::max(bucket.rollouts_per_update, first_batch_in_groups);
+        if (queue.capacity < admitted) {
+            report("store.capacity",
+                   "a queue in starting order needs room for all " + counted(admitted) +
+                       " rollouts that admission lets start",
+                   "it takes at least " + counted(admitted));
+        }
+    }
+
+    void check_shards(const ReplayBufferConfig& buffer) {
+        if (!buffer.sharded || !read_well({"store.capacity", "store.sharded", "trainers.count", "trainers.batch"})) {
+            return;
+        }
+        check_divides("store.capacity", buffer.capacity, "a buffer");
+        check_divides("trainers.batch", batch_, "a batch");
+    }
+
+    void check_divides(const std::string& path, std::int64_t value, const std::string& what) {
+        const std::int64_t trainers = pipeline_.trainers.count;
+        if (value % trainers == 0) {
+            return;
+        }
+        const std::int64_t below = value / trainers * trainers;
+        report(path, what + " of " + counted(value) + " does not divide into " + counted(trainers) + " equal shards",
+               "the nearest are " + (below > 0 ? counted(below) + " and " : "") + counted(below + trainers));
+    }
+
+    std::int64_t shard_count(const ReplayBufferConfig& buffer) const {
+        return buffer.sharded ? pipeline_.trainers.count : 1;
+    }
+
+    void check_buffer(const ReplayBufferConfig& buffer) {
+        if (!read_well({"store", "trainers.batch", "trainers.count", "reward"})) {
+            return;
+        }
+        const std::int64_t shards = shard_count(buffer);
+        const std::int64_t places = buffer.capacity / shards;
+        const std::int64_t positives = positive_places(places, buffer.positive_bias_delta);
+        const std::string each = shards > 1 ? " of each shard" : "";
+        if (places > 0 && positives >= places) {
+            report("store.eviction.delta", "all " + counted(places) + " places" + each +
+                                               " would be for older correct rollouts: none is left for the freshest");
+            return;
+        }
+        if (buffer.sampling == Sampling::uniform_with_replacement) {
+            return;
+        }
+        if (buffer.capacity < batch_) {
+            report("store.capacity",
+                   "without replacement, a batch of " + counted(batch_) + " can never fill from a buffer of " +
+                       counted(buffer.capacity),
+                   "it takes at least " + counted(batch_) + R"(, or "sampling": "uniform_with_replacement")");
+            return;
+        }
+        const bool never_correct = pipeline_.reward && pipeline_.reward->correct_probability == 0.0;
+        if (never_correct && places - positives < batch_ / shards) {
+            report("store.eviction.delta", "no rollout is correct (reward.correct_probability is 0), so only " +
+                                               counted(places - positives) + " places" + each +
+                                               " ever fill: too few for a batch of " + counted(batch_ / shards));
+        }
+    }
+
+    void check_admission() {
+        if (!pipeline_.admission || !read_well({"admission", "store", "trainers", "groups"})) {
+            return;
+        }
+        const AdmissionConfig& bucket = *pipeline_.admission;
+        const std::int64_t per_update = bucket.rollouts_per_update;
+        const std::int64_t tokens = (bucket.steps_ahead + 1) * per_update;
+        const std::int64_t fresh = pipeline_.trainers.fresh_per_update;
+        const std::int64_t in_whole_groups = tokens / group_ * group_;
+        const bool is_queue = std::holds_alternative<TransferQueueConfig>(pipeline_.store);
+        if (tokens < group_) {
+            report("admission", "the bucket holds " + counted(tokens) + " rollouts, (steps_ahead + 1) times " +
+                                    counted(per_update) + ": a group of " + counted(group_) + " can never complete");
+        } else if (is_queue && per_update != batch_) {
+            report("admission.rollouts_per_update",
+                   "an update takes " + counted(batch_) + " rollouts from the transfer queue but lets " +
+                       counted(per_update) + " start",
+                   "write " + counted(batch_) + ", or leave it out");
+        } else if (fresh > per_update) {
+            report("trainers.fresh_per_update",
+                   "an update waits for " + counted(fresh) + " new rollouts, but the admission lets only " +
+                       counted(per_update) + " start per update: training stops",
+                   "it may be at most " + counted(per_update));
+        } else if (is_queue && bucket.steps_ahead * per_update < group_ - std::gcd(batch_, group_)) {
+            // Rollouts in the queue after u updates: at most floor((steps_ahead + 1 + u) batch / group) groups.
+            report("admission",
+                   "tokens for " + counted(tokens) + " rollouts leave a group of " + counted(group_) +
+                       " unfinished that a batch of " + counted(batch_) + " needs: the pipeline will stop",
+                   "a batch that is a multiple of the group, or more steps_ahead");
+        } else if (in_whole_groups < std::max(first_batch(), fresh)) {
+            report("admission",
+                   "the bucket holds " + counted(tokens) + " rollouts, " + counted(in_whole_groups) +
+                       " in whole groups of " + counted(group_) + ": the first update, which needs " +
+                       counted(std::max(first_batch(), fresh)) + ", never starts",
+                   "raise steps_ahead or rollouts_per_update");
+        }
+    }
+
+    /// Rollouts that the store must hold before its first batch.
+    std::int64_t first_batch() const {
+        const auto* buffer = std::get_if<ReplayBufferConfig>(&pipeline_.store);
+        if (buffer == nullptr || buffer->sampling != Sampling::uniform_with_replacement) {
+            return batch_;
+        }
+        const std::int64_t shards = shard_count(*buffer);
+        const std::int64_t places = buffer->capacity / shards;
+        const std::int64_t freshest = places - positive_places(places, buffer->positive_bias_delta);
+        return shards * std::min(freshest, batch_ / shards);
+    }
+
+    const JsonNode& root_;
+    const Scenario& scenario_;
+    const PipelineConfig& pipeline_;
+    Diagnostics& diagnostics_;
+    std::int64_t batch_;
+    std::int64_t group_;
+};
+
+}  // namespace
+
+void check_consistency(const JsonNode& root, const Scenario& scenario, Diagnostics& diagnostics) {
+    ConsistencyCheck(root, scenario, diagnostics).run();
+}
+
+}  // namespace millrace

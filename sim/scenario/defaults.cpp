@@ -1,0 +1,73 @@
+#include "sim/scenario/defaults.h"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "sim/scenario/vocabulary.h"
+
+namespace millrace {
+namespace {
+
+void stand_at(JsonNode& node, Place place) {
+    node.key_place = place;
+    node.value_place = place;
+    for (JsonNode& child : node.children) {
+        stand_at(child, place);
+    }
+}
+
+void add_member(JsonNode& object, std::string_view name, JsonNode member) {
+    member.key = name;
+    stand_at(member, object.key_place);
+    object.children.push_back(std::move(member));
+}
+
+JsonNode parse_default(std::string_view json) {
+    Diagnostics none("default", std::string(json), {});
+    JsonNode node;
+    parse_json(node, 0, 0, none);
+    none.throw_if_any();
+    return node;
+}
+
+std::string_view kind_of(const JsonNode* object) {
+    const JsonNode* kind = object == nullptr ? nullptr : object->find("kind");
+    return kind == nullptr ? std::string_view{} : kind->string;
+}
+
+/// Defaults that depend on another key.
+void fill_dependent_defaults(JsonNode& root) {
+    const bool counts_tokens = kind_of(find_path(root, "workers.service")) == "step" ||
+                               kind_of(find_path(root, "trainers.service")) == "per_token";
+    JsonNode* workers = root.find("workers");
+    const bool has_workers = workers != nullptr && workers->kind == JsonNode::Kind::object;
+    if (has_workers && workers->find("length") == nullptr && !counts_tokens) {
+        add_member(*workers, "length", parse_default("1"));
+    }
+    JsonNode* admission = root.find("admission");
+    const JsonNode* batch = find_path(root, "trainers.batch");
+    if (batch != nullptr && kind_of(admission) == "token_bucket" && admission->find("rollouts_per_update") == nullptr) {
+        add_member(*admission, "rollouts_per_update", *batch);
+    }
+}
+
+}  // namespace
+
+void fill_defaults(JsonNode& root) {
+    for (const ObjectShape& shape : object_shapes()) {
+        JsonNode* object = const_cast<JsonNode*>(find_path(std::as_const(root), shape.path));
+        if (object == nullptr || object->kind != JsonNode::Kind::object ||
+            (!shape.kind.empty() && kind_of(object) != shape.kind)) {
+            continue;
+        }
+        for (const KeyRule& key : shape.keys) {
+            if (key.presence == KeyRule::Presence::defaulted && object->find(key.name) == nullptr) {
+                add_member(*object, key.name, parse_default(key.default_json));
+            }
+        }
+    }
+    fill_dependent_defaults(root);
+}
+
+}  // namespace millrace

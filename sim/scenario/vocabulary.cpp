@@ -1,0 +1,228 @@
+#include "sim/scenario/vocabulary.h"
+
+#include <algorithm>
+#include <array>
+
+#include "sim/scenario/diagnostics.h"
+
+namespace millrace {
+namespace {
+
+constexpr auto required = KeyRule::Presence::required;
+constexpr auto optional = KeyRule::Presence::optional;
+constexpr auto defaulted = KeyRule::Presence::defaulted;
+
+/// Objects before the ones they contain: defaults are filled in this order.
+std::vector<ObjectShape> make_shapes() {
+    return {
+        {"",
+         "",
+         {{"$schema", optional},
+          {"name", required},
+          {"description", defaulted, R"("")"},
+          {"seed", defaulted, "1"},
+          {"replications", defaulted, "10"},
+          {"horizon", required},
+          {"workers", required},
+          {"groups", defaulted, "{}"},
+          {"reward", optional},
+          {"trainers", required},
+          {"store", required},
+          {"weight_sync", defaulted, "{}"},
+          {"admission", defaulted, R"({"kind": "none"})"},
+          {"noise", optional},
+          {"price", optional},
+          {"published", defaulted, "[]"}}},
+        {"horizon", "", {{"updates", required}, {"warmup_updates", defaulted, R"("auto")"}}},
+        {"workers",
+         "",
+         {{"count", required},
+          {"slots", required},
+          {"service", required},
+          {"length", optional},  // required by laws that count tokens, else 1: see fill_dependent_defaults()
+          {"prompt_length", defaulted, "0"}}},
+        {"workers.service", "first_order", {{"kind", required}, {"gpu_s_per_rollout", required}}},
+        {"workers.service",
+         "step",
+         {{"kind", required},
+          {"base_s", defaulted, "0"},
+          {"per_sequence_s", defaulted, "0"},
+          {"per_context_token_s", defaulted, "0"},
+          {"prefill_per_token_s", defaulted, "0"},
+          {"kv_cap_tokens", optional}}},
+        {"groups", "", {{"size", defaulted, "1"}}},
+        {"reward",
+         "",
+         {{"latency_s", defaulted, "0"},
+          {"servers", defaulted, R"("unlimited")"},
+          {"correct_probability", defaulted, "0.5"}}},
+        {"trainers",
+         "",
+         {{"count", required}, {"batch", required}, {"service", required}, {"fresh_per_update", defaulted, "0"}}},
+        {"trainers.service", "fixed", {{"kind", required}, {"gpu_s_per_update", required}}},
+        {"trainers.service", "split", {{"kind", required}, {"parallel_s", required}, {"serial_s", required}}},
+        {"trainers.service", "per_token", {{"kind", required}, {"gpu_s_per_token", required}, {"base_s", required}}},
+        {"store",
+         "transfer_queue",
+         {{"kind", required},
+          {"capacity", required},
+          {"order", defaulted, R"("fifo")"},
+          {"overflow", defaulted, R"("block")"}}},
+        {"store",
+         "replay_buffer",
+         {{"kind", required},
+          {"capacity", required},
+          {"sampling", defaulted, R"("uniform_with_replacement")"},
+          {"sharded", defaulted, "false"},
+          {"eviction", defaulted, R"({"kind": "fifo"})"}}},
+        {"store.eviction", "fifo", {{"kind", required}}},
+        {"store.eviction", "positive_bias", {{"kind", required}, {"delta", required}}},
+        {"weight_sync",
+         "",
+         {{"every", defaulted, "1"},
+          {"transfer_s", defaulted, "0"},
+          {"in_flight", defaulted, R"("between_rollouts")"},
+          {"trainers_wait", defaulted, "false"}}},
+        {"admission", "none", {{"kind", required}}},
+        {"admission",
+         "token_bucket",
+         {{"kind", required},
+          {"steps_ahead", defaulted, "0"},
+          {"rollouts_per_update", optional}}},  // else trainers.batch: see fill_dependent_defaults()
+        {"noise", "", {{"sigma2", required}, {"rho", defaulted, "0"}}},
+        {"noise.sigma2",
+         "floor_growth",
+         {{"kind", required}, {"floor", required}, {"growth", required}, {"exponent", defaulted, "1"}}},
+        {"noise.sigma2", "power_law", {{"kind", required}, {"alpha", required}, {"tau", required}}},
+        {"noise.sigma2", "table", {{"kind", required}, {"points", required}}},
+        {"price", "", {{"usd_per_gpu_hour", required}}},
+        {"published", "", {{"metric", required}, {"value", required}, {"source", required}}},
+
+        {"law", "constant", {{"kind", required}, {"value", required}}},
+        {"law", "uniform", {{"kind", required}, {"min", required}, {"max", required}}},
+        {"law", "exponential", {{"kind", required}, {"mean", required}}},
+        {"law",
+         "lognormal",  // by mean and cv, or by p50 and p99
+         {{"kind", required}, {"mean", optional}, {"cv", optional}, {"p50", optional}, {"p99", optional}}},
+        {"law", "gamma", {{"kind", required}, {"mean", required}, {"cv", required}}},
+        {"law", "weibull", {{"kind", required}, {"scale", required}, {"shape", required}}},
+        {"law", "pareto", {{"kind", required}, {"minimum", required}, {"shape", required}}},
+        {"law", "truncated", {{"kind", required}, {"of", required}, {"max", required}, {"mode", required}}},
+        {"law", "mixture", {{"kind", required}, {"components", required}}},
+        {"law", "empirical", {{"kind", required}, {"values", optional}, {"quantiles", optional}}},
+        {"law.component", "", {{"weight", required}, {"of", required}}},
+    };
+}
+
+std::string_view parent_of(std::string_view path) {
+    const std::size_t dot = path.rfind('.');
+    return dot == std::string_view::npos ? std::string_view{} : path.substr(0, dot);
+}
+
+bool is_law(std::string_view path) {
+    return path.starts_with("law");
+}
+
+}  // namespace
+
+std::span<const ObjectShape> object_shapes() {
+    static const std::vector<ObjectShape> shapes = make_shapes();
+    return shapes;
+}
+
+const ObjectShape* find_shape(std::string_view path, std::string_view kind) {
+    for (const ObjectShape& shape : object_shapes()) {
+        if (shape.path == path && shape.kind == kind) {
+            return &shape;
+        }
+    }
+    return nullptr;
+}
+
+std::vector<std::string_view> kinds_of(std::string_view path) {
+    std::vector<std::string_view> kinds;
+    for (const ObjectShape& shape : object_shapes()) {
+        if (shape.path == path && !shape.kind.empty()) {
+            kinds.push_back(shape.kind);
+        }
+    }
+    return kinds;
+}
+
+std::vector<std::string> homes_of(std::string_view name, std::string_view path) {
+    std::vector<std::string> exact;
+    std::vector<std::string> near;
+    const auto add = [](std::vector<std::string>& homes, const ObjectShape& shape, std::string_view key) {
+        std::string home = (shape.path.empty() ? "" : std::string(shape.path) + ".") + std::string(key);
+        if (std::find(homes.begin(), homes.end(), home) == homes.end()) {
+            homes.push_back(std::move(home));
+        }
+    };
+    for (const ObjectShape& shape : object_shapes()) {
+        if (shape.path == path || is_law(shape.path)) {
+            continue;
+        }
+        const bool is_neighbour =
+            shape.path == parent_of(path) || (!shape.path.empty() && parent_of(shape.path) == path);
+        for (const KeyRule& key : shape.keys) {
+            if (key.name == "kind") {
+                continue;
+            }
+            if (key.name == name) {
+                add(exact, shape, key.name);
+            } else if (is_neighbour && !nearest_name(name, std::array{key.name}).empty()) {
+                add(near, shape, key.name);
+            }
+        }
+    }
+    return exact.empty() ? near : exact;
+}
+
+bool is_future_key(std::string_view path, std::string_view name) {
+    return path.empty() && (name == "faults" || name == "learner");
+}
+
+std::span<const std::string_view> metric_keys() {
+    static constexpr std::array keys = std::to_array<std::string_view>({
+        "compute/gamma",
+        "compute/gamma_simulated",
+        "compute/effective_mu",
+        "compute/active_gpu_s_per_update",
+        "compute/reserved_gpu_s_per_update",
+        "compute/usd_per_update",
+        "time/update_period_s",
+        "time/wall_s",
+        "replay/mean",
+        "replay/unique_fraction",
+        "staleness/mean",
+        "staleness/variance",
+        "staleness/p50",
+        "staleness/p99",
+        "staleness/max",
+        "staleness/pre_store",
+        "staleness/in_store",
+        "staleness/offered_mean",
+        "last_use/new_fraction",
+        "last_use/mean",
+        "workers/busy",
+        "workers/paused",
+        "workers/blocked",
+        "workers/starved",
+        "trainers/busy",
+        "trainers/waiting",
+        "trainers/stalled",
+        "rollouts/generated_per_update",
+        "rollouts/trained_per_update",
+        "rollouts/dropped_per_update",
+        "store/size_mean",
+        "noise/relative_variance",
+        "noise/relative_compute_to_target",
+        "learner/pass@1",
+        "learner/pass@16",
+        "learner/entropy",
+        "learner/compute_to_target",
+    });
+    return keys;
+}
+
+}  // namespace millrace

@@ -1,0 +1,170 @@
+#include "sim/sweep/formulas.h"
+
+#include <algorithm>
+
+#include "sim/theory/compute_ratio.h"
+#include "sim/theory/queue_staleness.h"
+
+namespace millrace {
+namespace {
+
+double number(std::int64_t n) {
+    return static_cast<double>(n);
+}
+
+/// Decode concurrency per worker: the slots, or what the key-value memory holds of responses that occupy their slot in
+/// proportion to their length.
+double concurrency(const WorkersConfig& workers, const StepService& service, const TokenMoments& tokens) {
+    const auto slots = number(workers.slots);
+    if (!service.kv_cap_tokens) {
+        return slots;
+    }
+    const double reserved = (tokens.prompt_times_response + tokens.response_squared) / tokens.response;
+    return std::clamp(number(*service.kv_cap_tokens) / reserved, 1.0, slots);
+}
+
+double gpu_s_per_rollout(const WorkersConfig& workers) {
+    if (const auto* first_order = std::get_if<FirstOrderService>(&workers.service)) {
+        return first_order->gpu_s_per_rollout.mean();
+    }
+    const auto& step = std::get<StepService>(workers.service);
+    const TokenMoments tokens =
+        independent_tokens(workers.prompt_length.mean(), workers.length.mean(), workers.length.second_moment());
+    const StepLaw law{step.base_s, step.per_sequence_s, step.per_context_token_s, step.prefill_per_token_s};
+    return full_slots_gpu_s_per_rollout(law, tokens, concurrency(workers, step, tokens));
+}
+
+double gpu_s_per_update(const PipelineConfig& config) {
+    const auto T = number(config.trainers.count);
+    if (const auto* fixed = std::get_if<FixedTrainerService>(&config.trainers.service)) {
+        return fixed->gpu_s_per_update.mean();
+    }
+    if (const auto* split = std::get_if<SplitTrainerService>(&config.trainers.service)) {
+        return split->parallel_s + T * split->serial_s;
+    }
+    const auto& per_token = std::get<PerTokenTrainerService>(config.trainers.service);
+    const double tokens = config.workers.prompt_length.mean() + config.workers.length.mean();
+    return per_token.gpu_s_per_token * number(config.trainers.batch) * tokens + T * per_token.base_s;
+}
+
+/// E[max of `count` draws] / E[one draw], by the midpoint rule on the survival function of the maximum.
+double tailness(const Distribution& law, std::int64_t count) {
+    if (law.is_constant() || count == 1) {
+        return 1.0;
+    }
+    constexpr int points = 20000;
+    const double mean = law.mean();
+    double sum = 0.0;
+    for (int i = 0; i < points; ++i) {
+        const double t = (i + 0.5) / points;  // x = mean t / (1 - t) maps (0, 1) onto (0, infinity)
+        const double below = law.cdf(mean * t / (1.0 - t));
+        double all_below = 1.0;
+        double power = below;
+        for (std::int64_t n = count; n > 0; n /= 2) {  // below^count, by squaring
+            if (n % 2 == 1) {
+                all_below *= power;
+            }
+            power *= power;
+        }
+        sum += (1.0 - all_below) / ((1.0 - t) * (1.0 - t));
+    }
+    return sum / points;
+}
+
+bool flat(const NoiseLaw& law) {
+    const auto* floor_growth = std::get_if<FloorGrowthNoise>(&law);
+    return floor_growth != nullptr && floor_growth->growth == 0.0;
+}
+
+/// Variance relative to an on-policy batch under flat, uncoupled noise: only repeats within a batch add to it.
+double flat_relative_variance(const PipelineConfig& config) {
+    const auto* buffer = std::get_if<ReplayBufferConfig>(&config.store);
+    if (buffer == nullptr || buffer->sampling != Sampling::uniform_with_replacement) {
+        return 1.0;
+    }
+    const double shards = buffer->sharded ? number(config.trainers.count) : 1.0;
+    return 1.0 + (number(config.trainers.batch) / shards - 1.0) / (number(buffer->capacity) / shards);
+}
+
+}  // namespace
+
+FirstOrderCosts first_order_costs(const PipelineConfig& config) {
+    FirstOrderCosts costs{gpu_s_per_rollout(config.workers), gpu_s_per_update(config), 0.0};
+    costs.mu = number(config.trainers.batch) * costs.gpu_s_per_rollout / costs.gpu_s_per_update;
+    return costs;
+}
+
+std::map<std::string, double> formulas(const Scenario& scenario) {
+    const PipelineConfig& config = scenario.pipeline;
+    const auto W = number(config.workers.count);
+    const auto T = number(config.trainers.count);
+    const auto B = number(config.trainers.batch);
+    const FirstOrderCosts costs = first_order_costs(config);
+    const auto* buffer = std::get_if<ReplayBufferConfig>(&config.store);
+    const auto* queue = std::get_if<TransferQueueConfig>(&config.store);
+
+    std::map<std::string, double> formula;
+    formula["rollouts/trained_per_update"] = B;
+    if (config.noise && flat(config.noise->sigma2) && config.noise->rho == 0.0) {
+        formula["noise/relative_variance"] = flat_relative_variance(config);
+    }
+    if (config.admission || config.trainers.fresh_per_update > 0) {
+        // Who waits for whom now depends on the spread of the service times: no closed form here.
+        if (config.admission) {
+            const double fresh = number(config.admission->rollouts_per_update);
+            formula["rollouts/generated_per_update"] = fresh;
+            formula["replay/mean"] = mean_replay_ratio_sync(B, fresh);
+        }
+        return formula;
+    }
+
+    const double trainer_period_s =
+        costs.gpu_s_per_update / T + (config.weight_sync.trainers_wait
+                                          ? config.weight_sync.transfer_s.mean() / number(config.weight_sync.every)
+                                          : 0.0);
+    const double rollout_period_s = B * costs.gpu_s_per_rollout / W;  // in which the workers can make a batch
+    const double utilization = trainer_period_s / rollout_period_s;   // production over consumption
+    const double period_s = buffer != nullptr ? trainer_period_s : std::max(trainer_period_s, rollout_period_s);
+    const bool drops = queue != nullptr && queue->overflow == Overflow::drop_oldest;
+    const double generated = buffer != nullptr || drops ? B * period_s / rollout_period_s : B;
+
+    formula["compute/gamma"] = buffer != nullptr ? compute_ratio(W, T, costs.mu)
+                                                 : (W + T) * period_s / (costs.gpu_s_per_update * (1.0 + costs.mu));
+    formula["compute/gamma_simulated"] = (W + T) * period_s / (costs.gpu_s_per_update * (1.0 + costs.mu));
+    formula["compute/effective_mu"] = effective_mu_of_replay_ratio(B / generated, W, T);
+    formula["compute/reserved_gpu_s_per_update"] = (W + T) * period_s;
+    if (scenario.price) {
+        formula["compute/usd_per_update"] = (W + T) * period_s / 3600.0 * scenario.price->usd_per_gpu_hour;
+    }
+    formula["time/update_period_s"] = period_s;
+    formula["rollouts/generated_per_update"] = generated;
+    formula["replay/mean"] = B / generated;
+    if (formula.contains("noise/relative_variance")) {
+        formula["noise/relative_compute_to_target"] =
+            formula["compute/gamma_simulated"] * formula["noise/relative_variance"];
+    }
+
+    const bool first_order = std::holds_alternative<FirstOrderService>(config.workers.service);
+    const Distribution& work =
+        first_order ? std::get<FirstOrderService>(config.workers.service).gpu_s_per_rollout : config.workers.length;
+    const double slots = W * number(config.workers.slots);
+    if (buffer != nullptr) {
+        // Little's law for the rollouts in flight; and N rollouts in store that span N / R updates, sampled right after
+        // the version has moved on.
+        formula["staleness/pre_store"] = slots * tailness(work, config.groups.size) / generated;
+        if (buffer->positive_bias_delta == 0.0 && buffer->sampling != Sampling::never_used_first) {
+            formula["staleness/in_store"] = number(buffer->capacity) / (2.0 * generated) + 0.5;
+        }
+    } else if (drops && queue->order == QueueOrder::fifo) {
+        const TransferQueueLoad load{slots, B, number(queue->capacity) / B, utilization,
+                                     tailness(work, config.groups.size)};
+        formula["staleness/pre_store"] = pre_store_staleness(load);
+        formula["staleness/in_store"] = in_store_staleness(load);
+    }
+    if (formula.contains("staleness/in_store")) {
+        formula["staleness/mean"] = formula["staleness/pre_store"] + formula["staleness/in_store"];
+    }
+    return formula;
+}
+
+}  // namespace millrace

@@ -1,0 +1,181 @@
+#include "sim/sweep/replications.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+#include "sim/metrics/mser5.h"
+#include "sim/pipeline/pipeline.h"
+#include "sim/sweep/formulas.h"
+#include "sim/sweep/step_log.h"
+#include "sim/sweep/summary.h"
+
+namespace millrace {
+namespace {
+
+/// Share of a run that "auto" always discards: MSER-5 alone sometimes keeps an initial transient that is as smooth as
+/// the rest.
+constexpr std::int64_t warmup_floor_divisor = 10;
+
+struct Pass {
+    std::vector<ReplicationRecord> records;  ///< complete ones, in order of replication
+    std::vector<std::int64_t> replications;  ///< their numbers
+    bool interrupted = false;
+};
+
+/// Simulates replications 0 .. count - 1, each on whichever thread is free. What a replication leaves behind depends
+/// on its number only.
+class Runner {
+   public:
+    Runner(const Scenario& scenario, const RunOptions& options) : scenario_(scenario), options_(options) {}
+
+    Pass run(std::int64_t histogram_start, double progress_from, double progress_to) {
+        const auto count = static_cast<std::size_t>(scenario_.replications);
+        const std::size_t jobs = std::clamp<std::size_t>(static_cast<std::size_t>(options_.jobs), 1, count);
+        std::vector<std::optional<ReplicationRecord>> records(count);
+        std::vector<std::exception_ptr> failures(count);
+        std::atomic<std::size_t> next{0};
+        std::atomic<bool> failed{false};
+        std::atomic<std::int64_t> updates_done{0};
+        std::size_t running = jobs;
+        std::mutex mutex;
+        std::condition_variable finished;
+
+        const auto work = [&] {
+            for (std::size_t r = next++; r < count && !failed && !stopped(); r = next++) {
+                try {
+                    Pipeline pipeline(scenario_.pipeline, scenario_.seed, r);
+                    if (pipeline.run(scenario_.horizon.updates, histogram_start, options_.interrupt, &updates_done)) {
+                        records[r] = pipeline.take_record();
+                    }
+                } catch (...) {
+                    failures[r] = std::current_exception();
+                    failed = true;
+                }
+            }
+            const std::lock_guard lock(mutex);
+            --running;
+            finished.notify_one();
+        };
+
+        std::vector<std::jthread> threads;
+        for (std::size_t job = 0; job < jobs; ++job) {
+            threads.emplace_back(work);
+        }
+        const double all = static_cast<double>(scenario_.replications) * static_cast<double>(scenario_.horizon.updates);
+        std::unique_lock lock(mutex);
+        while (!finished.wait_for(lock, std::chrono::milliseconds(100), [&] { return running == 0; })) {
+            if (options_.progress) {
+                const double share = static_cast<double>(updates_done.load()) / all;
+                options_.progress(progress_from + share * (progress_to - progress_from));
+            }
+        }
+        lock.unlock();
+        threads.clear();
+
+        for (const std::exception_ptr& failure : failures) {
+            if (failure) {
+                std::rethrow_exception(failure);
+            }
+        }
+        Pass pass;
+        for (std::size_t r = 0; r < count; ++r) {
+            if (records[r]) {
+                pass.records.push_back(std::move(*records[r]));
+                pass.replications.push_back(static_cast<std::int64_t>(r));
+            }
+        }
+        pass.interrupted = pass.records.size() < count;
+        return pass;
+    }
+
+   private:
+    bool stopped() const { return options_.interrupt != nullptr && options_.interrupt->load(); }
+
+    const Scenario& scenario_;
+    const RunOptions& options_;
+};
+
+std::int64_t automatic_warmup(const std::vector<ReplicationRecord>& records, std::int64_t updates, std::int64_t floor,
+                              std::vector<std::string>& warnings) {
+    const WarmupSeries series = warmup_series(records);
+    const std::int64_t cut = std::max({floor, mser5(series.staleness), mser5(series.period_s)});
+    if (2 * cut >= updates - 10) {
+        warnings.push_back("Warm-up takes half of the run or more (" + std::to_string(cut) + " of " +
+                           std::to_string(updates) +
+                           " updates): the pipeline may not have settled. Raise horizon.updates.");
+    }
+    return cut;
+}
+
+void estimate_metrics(const Scenario& scenario, const std::vector<ReplicationRecord>& records, RunResult& result) {
+    std::map<std::string, std::vector<double>> observations;
+    for (const ReplicationRecord& record : records) {
+        for (const auto& [key, value] : window_metrics(scenario, record, result.warmup_updates)) {
+            observations[key].push_back(value);
+        }
+    }
+    for (const auto& [key, values] : observations) {
+        result.metrics[key] = estimate(values);
+    }
+    const std::map<std::string, double> formula = formulas(scenario);
+    if (const auto gamma = formula.find("compute/gamma"); gamma != formula.end()) {
+        result.metrics["compute/gamma"] = closed_form(gamma->second);
+    }
+}
+
+}  // namespace
+
+RunResult run_replications(const Scenario& scenario, const RunOptions& options) {
+    const std::int64_t updates = scenario.horizon.updates;
+    const std::int64_t floor = (updates + warmup_floor_divisor - 1) / warmup_floor_divisor;
+    const std::int64_t histogram_start = scenario.horizon.warmup_updates.value_or(std::min(floor, updates - 1));
+
+    RunResult result;
+    Runner runner(scenario, options);
+    Pass pass = runner.run(histogram_start, 0.0, 1.0);
+    result.interrupted = pass.interrupted;
+    result.replications_done = static_cast<std::int64_t>(pass.records.size());
+    if (pass.records.empty()) {
+        result.warnings.push_back("No replication was complete when the run was stopped: there is nothing to report.");
+        return result;
+    }
+
+    result.warmup_updates = histogram_start;
+    if (!scenario.horizon.warmup_updates) {
+        result.warmup_updates = automatic_warmup(pass.records, updates, histogram_start, result.warnings);
+    }
+    if (result.warmup_updates > histogram_start && !pass.interrupted) {
+        // The histograms began too early; the same replications again, now that the cut is known.
+        Pass again = runner.run(result.warmup_updates, 0.0, 1.0);
+        if (again.interrupted) {
+            result.interrupted = true;
+            result.warnings.push_back(
+                "The run was stopped while histograms were being refined: they, and the quantiles "
+                "of staleness, start at update " +
+                std::to_string(histogram_start) + " instead of after the warm-up.");
+        } else {
+            pass = std::move(again);
+        }
+    }
+
+    estimate_metrics(scenario, pass.records, result);
+    for (std::size_t i = 0; i < pass.records.size(); ++i) {
+        const ReplicationRecord& record = pass.records[i];
+        result.histograms["staleness"].merge(record.staleness);
+        result.histograms["replay_count"].merge(record.replay_count);
+        result.histograms["steps_since_last_use"].merge(record.steps_since_last_use);
+        result.events += record.events;
+        result.order_digest = result.order_digest * 0x9E3779B97F4A7C15u + record.order_digest;
+        if (options.steps != nullptr) {
+            write_step_log(*options.steps, scenario, pass.replications[i], record);
+        }
+    }
+    return result;
+}
+
+}  // namespace millrace

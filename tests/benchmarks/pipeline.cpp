@@ -1,0 +1,86 @@
+// Whole pipelines, with everything recorded: events per second, time per run, allocations per event.
+//
+// Floor: an event of the reference pipeline moves one rollout through one station. Its parts measured alone: pop and
+// schedule 40 ns, length draw 25 ns, heap of a worker's batch 20 ns, five changes of station 10 ns, its share of a
+// batch's bookkeeping 5 ns; at two events per rollout about 55 ns an event. Prediction: 10 to 18 million events per
+// second.
+#include <benchmark/benchmark.h>
+
+#include "sim/pipeline/pipeline.h"
+#include "tests/engine/allocation_counter.h"
+
+namespace {
+
+using namespace millrace;
+
+/// W slots, batch 512, a reward stage, lognormal rollouts, weight synchronisation: the model of the engine's notes.
+PipelineConfig reference_pipeline(std::int64_t workers, std::int64_t slots, const StoreConfig& store) {
+    PipelineConfig config;
+    config.workers.count = workers;
+    config.workers.slots = slots;
+    config.workers.service = StepService{5e-3, 1e-4, 1e-8, 1e-5, std::nullopt};
+    config.workers.length = Distribution::lognormal(1000.0, 0.5);
+    config.groups.size = 8;
+    config.reward = RewardConfig{Distribution::uniform(0.5, 1.5), std::nullopt, 0.5};
+    config.trainers.batch = 512;
+    config.trainers.service = FixedTrainerService{Distribution::constant(20.0)};
+    config.store = store;
+    config.weight_sync.transfer_s = Distribution::constant(1.0);
+    config.noise = NoiseConfig{FloorGrowthNoise{1.0, 0.1, 1.0}, 0.1};
+    return config;
+}
+
+void run(benchmark::State& state, const PipelineConfig& config, std::int64_t updates) {
+    std::uint64_t events = 0;
+    std::uint64_t replication = 0;
+    for (auto _ : state) {
+        Pipeline pipeline(config, 1, replication++);
+        pipeline.run(updates);
+        events += pipeline.take_record().events;
+    }
+    state.counters["events_per_second"] = benchmark::Counter(static_cast<double>(events), benchmark::Counter::kIsRate);
+    state.counters["events_per_run"] = static_cast<double>(events) / static_cast<double>(state.iterations());
+}
+
+const StoreConfig transfer_queue = TransferQueueConfig{.capacity = 1024, .overflow = Overflow::drop_oldest};
+const StoreConfig replay_buffer = ReplayBufferConfig{.capacity = 2048};
+
+void hundred_updates_1024_slots_queue(benchmark::State& state) {
+    run(state, reference_pipeline(16, 64, transfer_queue), 100);
+}
+BENCHMARK(hundred_updates_1024_slots_queue)->Unit(benchmark::kMillisecond);
+
+void hundred_updates_1024_slots_buffer(benchmark::State& state) {
+    run(state, reference_pipeline(16, 64, replay_buffer), 100);
+}
+BENCHMARK(hundred_updates_1024_slots_buffer)->Unit(benchmark::kMillisecond);
+
+void thousand_updates_by_slots(benchmark::State& state) {
+    run(state, reference_pipeline(state.range(0), 64, replay_buffer), 1000);
+}
+BENCHMARK(thousand_updates_by_slots)->Arg(1)->Arg(16)->Arg(128)->Unit(benchmark::kMillisecond);
+
+/// Allocations of a long run minus those of a short one, per event: what the steady state allocates.
+void allocations_per_event(benchmark::State& state) {
+    const PipelineConfig config = reference_pipeline(16, 64, replay_buffer);
+    const auto measure = [&](std::int64_t updates, std::uint64_t& events) {
+        const std::uint64_t before = allocations();
+        Pipeline pipeline(config, 1, 0);
+        pipeline.run(updates);
+        const std::uint64_t after = allocations();
+        events = pipeline.take_record().events;
+        return after - before;
+    };
+    double per_event = 0.0;
+    for (auto _ : state) {
+        std::uint64_t short_events = 0;
+        std::uint64_t long_events = 0;
+        const std::uint64_t short_run = measure(200, short_events);
+        const std::uint64_t long_run = measure(1000, long_events);
+        per_event = static_cast<double>(long_run - short_run) / static_cast<double>(long_events - short_events);
+    }
+    state.counters["allocations_per_event"] = per_event;
+}
+BENCHMARK(allocations_per_event)->Unit(benchmark::kMillisecond);
+
+}  // namespace

@@ -1,0 +1,128 @@
+#include "sim/pipeline/inference_worker.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "sim/engine/distribution.h"
+#include "tests/pipeline/worker_driver.h"
+
+using namespace millrace;
+using namespace millrace_test;
+
+namespace {
+
+/// Random arrivals in bursts and gaps, prompts and responses of mixed length.
+std::vector<TokenSequence> random_workload(std::uint64_t seed, int count, double mean_gap_ns, std::int64_t max_tokens) {
+    const RandomStream stream(seed, 0, Purpose::test_schedule);
+    std::vector<TokenSequence> sequences;
+    std::int64_t at = 0;
+    for (int i = 0; i < count; ++i) {
+        Draw draw(stream, static_cast<std::uint64_t>(i));
+        if (draw.below(3) != 0) {
+            at += static_cast<std::int64_t>(-mean_gap_ns * std::log(draw.uniform()));
+        }
+        TokenSequence s;
+        s.id = i;
+        s.arrives_ns = at;
+        s.prompt_tokens = static_cast<std::int64_t>(draw.below(200));
+        s.response_tokens = 1 + static_cast<std::int64_t>(draw.below(static_cast<std::uint64_t>(max_tokens)));
+        sequences.push_back(s);
+    }
+    return sequences;
+}
+
+}  // namespace
+
+TEST_CASE("closed-form steps equal a token-by-token simulation exactly when step times are whole nanoseconds") {
+    const StepTiming timing{5000.0, 300.0, 2.0, 40.0};
+    const TokenLaw law{5000.0, 300.0, 2.0, 40.0};
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        const std::int64_t slots = 1 + static_cast<std::int64_t>(seed % 13);
+        const std::int64_t kv_cap = seed % 3 == 0 ? 1500 : 1'000'000;
+        const double gap = seed % 2 == 0 ? 20'000.0 : 2'000'000.0;
+        const auto workload = random_workload(seed, 300, gap, 400);
+        const auto expected = run_token_by_token(law, slots, kv_cap, workload);
+        const auto found = run_worker(timing, slots, kv_cap, workload);
+        for (std::size_t i = 0; i < workload.size(); ++i) {
+            INFO("seed " << seed << ", sequence " << i);
+            REQUIRE(found[i].ended_ns == expected[i].ended_ns);
+        }
+    }
+}
+
+TEST_CASE("closed-form steps equal a token-by-token simulation to the nanosecond rounding for any step times") {
+    const StepTiming timing{4903.217, 277.77, 1.6180339, 33.3};
+    const TokenLaw law{4903.217, 277.77, 1.6180339, 33.3};
+    for (std::uint64_t seed = 100; seed < 130; ++seed) {
+        // Arrivals far apart in time of batches: a nanosecond must not decide at which boundary a sequence joins.
+        auto workload = random_workload(seed, 200, 500'000.0, 1000);
+        const std::int64_t slots = 4 + static_cast<std::int64_t>(seed % 5);
+        for (auto& s : workload) {
+            s.arrives_ns = 0;
+        }
+        const auto expected = run_token_by_token(law, slots, 1'000'000, workload);
+        const auto found = run_worker(timing, slots, 1'000'000, workload);
+        for (std::size_t i = 0; i < workload.size(); ++i) {
+            INFO("seed " << seed << ", sequence " << i);
+            // Double sums against long double ones may round differently, at most once per change of the batch.
+            REQUIRE(std::abs(found[i].ended_ns - expected[i].ended_ns) <= 2);
+        }
+    }
+}
+
+TEST_CASE("one sequence alone takes the sum of its steps") {
+    const StepTiming timing{10.0, 5.0, 1.0, 3.0};
+    InferenceWorker worker(timing, 4, std::nullopt);
+    worker.join({100}, 0, 7, 4);
+    // Steps hold 7, 8, 9, 10 tokens: 4 x 15 + 34, and 21 of prefill.
+    CHECK(worker.next_change() == Time{100 + 60 + 34 + 21});
+}
+
+TEST_CASE("a sequence that comes in the middle of a step joins at its end") {
+    const StepTiming timing{.base_ns = 10.0};
+    InferenceWorker worker(timing, 4, std::nullopt);
+    std::vector<RolloutIndex> finished;
+    worker.join({0}, 0, 0, 5);
+    worker.join({25}, 1, 0, 1);
+    CHECK(worker.occupied() == 2);
+    CHECK(worker.next_change() == Time{30});
+    worker.change_batch({30}, finished);
+    CHECK(finished.empty());
+    CHECK(worker.next_change() == Time{40});
+    worker.change_batch({40}, finished);
+    CHECK(finished == std::vector<RolloutIndex>{1});
+    CHECK(worker.next_change() == Time{50});
+}
+
+TEST_CASE("a pause shifts everything by its length, also within a step") {
+    const StepTiming timing{.base_ns = 10.0};
+    InferenceWorker worker(timing, 4, std::nullopt);
+    worker.join({0}, 0, 0, 5);
+    worker.pause({23});
+    CHECK_FALSE(worker.next_change().has_value());
+    worker.resume({1023});
+    CHECK(worker.next_change() == Time{1050});
+}
+
+TEST_CASE("key-value memory limits what runs at once") {
+    const StepTiming timing{.base_ns = 1.0};
+    InferenceWorker worker(timing, 8, 100);
+    worker.join({0}, 0, 20, 40);
+    CHECK(worker.has_memory(40));
+    CHECK_FALSE(worker.has_memory(41));
+}
+
+TEST_CASE("under the first-order law n sequences share the GPU equally") {
+    const StepTiming timing{.per_sequence_ns = 1.0};
+    InferenceWorker worker(timing, 4, std::nullopt);
+    std::vector<RolloutIndex> finished;
+    worker.join({0}, 0, 0, 1000);
+    worker.join({0}, 1, 0, 3000);
+    CHECK(worker.next_change() == Time{2000});
+    worker.change_batch({2000}, finished);
+    CHECK(finished == std::vector<RolloutIndex>{0});
+    CHECK(worker.next_change() == Time{4000});
+}

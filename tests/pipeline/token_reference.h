@@ -1,0 +1,96 @@
+// A worker simulated token by token: the plain loop that the step law's closed form must equal.
+//
+// Every step is gone through one by one; its duration follows from the sequences that run in it. Written for clarity
+// and independent of sim/pipeline: it shares only the coefficients' meaning.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <deque>
+#include <vector>
+
+namespace millrace_test {
+
+struct TokenSequence {
+    std::int64_t id = 0;
+    std::int64_t arrives_ns = 0;
+    std::int64_t prompt_tokens = 0;
+    std::int64_t response_tokens = 0;
+    std::int64_t generated = 0;
+    std::int64_t ended_ns = -1;
+};
+
+struct TokenLaw {
+    double base_ns = 0.0;
+    double per_sequence_ns = 0.0;
+    double per_context_token_ns = 0.0;
+    double prefill_per_token_ns = 0.0;
+};
+
+/// Runs all sequences (sorted by arrival) through one worker, first come first served, and returns them with ended_ns.
+/// The clock is rounded to nanoseconds only when the batch changes, as the closed form does.
+inline std::vector<TokenSequence> run_token_by_token(const TokenLaw& law, std::int64_t slots, std::int64_t kv_cap,
+                                                     std::vector<TokenSequence> sequences) {
+    std::vector<TokenSequence*> running;
+    std::deque<TokenSequence*> queue;
+    std::size_t arrived = 0;
+    std::size_t ended = 0;
+    std::int64_t change_ns = 0;    // when the batch last changed
+    long double since_change = 0;  // exact time of the steps since then, ns
+
+    const auto reserved = [&] {
+        std::int64_t tokens = 0;
+        for (const TokenSequence* s : running) {
+            tokens += s->prompt_tokens + s->response_tokens;
+        }
+        return tokens;
+    };
+    const auto clock = [&] { return change_ns + static_cast<std::int64_t>(std::floor(since_change + 0.5L)); };
+    double prefill = 0.0;
+
+    while (ended < sequences.size()) {
+        if (running.empty() && queue.empty() && sequences[arrived].arrives_ns > clock()) {
+            change_ns = sequences[arrived].arrives_ns;
+            since_change = 0;
+        }
+        // Between two steps: whoever has come by now may join.
+        const std::int64_t now = clock();
+        while (arrived < sequences.size() && sequences[arrived].arrives_ns <= now) {
+            queue.push_back(&sequences[arrived++]);
+        }
+        while (!queue.empty() && static_cast<std::int64_t>(running.size()) < slots &&
+               reserved() + queue.front()->prompt_tokens + queue.front()->response_tokens <= kv_cap) {
+            change_ns = now;
+            since_change = 0;
+            prefill += law.prefill_per_token_ns * static_cast<double>(queue.front()->prompt_tokens);
+            running.push_back(queue.front());
+            queue.pop_front();
+        }
+        // One step: its time depends on the sequences and on every token they hold.
+        std::int64_t context = 0;
+        for (const TokenSequence* s : running) {
+            context += s->prompt_tokens + s->generated;
+        }
+        since_change += law.base_ns + law.per_sequence_ns * static_cast<double>(running.size()) +
+                        law.per_context_token_ns * static_cast<double>(context) + prefill;
+        prefill = 0.0;
+        const std::int64_t after = clock();
+        const auto gone = std::remove_if(running.begin(), running.end(), [&](TokenSequence* s) {
+            if (++s->generated < s->response_tokens) {
+                return false;
+            }
+            s->ended_ns = after;
+            ++ended;
+            return true;
+        });
+        if (gone != running.end()) {
+            running.erase(gone, running.end());
+            change_ns = after;
+            since_change = 0;
+        }
+    }
+    return sequences;
+}
+
+}  // namespace millrace_test

@@ -1,0 +1,403 @@
+#include "sim/scenario/decode.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <sstream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "sim/scenario/vocabulary.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+const fs::path source_dir = MILLRACE_SOURCE_DIR;
+const fs::path corpus = source_dir / "tests/scenario/corpus";
+
+std::string read(const fs::path& path) {
+    std::ifstream file(path, std::ios::binary);
+    REQUIRE(file);
+    std::ostringstream text;
+    text << file.rdbuf();
+    return text.str();
+}
+
+std::vector<fs::path> json_files(const fs::path& directory) {
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(directory)) {
+        if (entry.path().extension() == ".json") {
+            files.push_back(entry.path());
+        }
+    }
+    std::sort(files.begin(), files.end());
+    return files;
+}
+
+std::vector<fs::path> good_and_shipped() {
+    std::vector<fs::path> files = json_files(corpus / "good");
+    CHECK(files.size() >= 15);
+    const std::vector<fs::path> paper = json_files(source_dir / "scenarios/paper");
+    CHECK(paper.size() >= 12);
+    files.insert(files.end(), paper.begin(), paper.end());
+    files.push_back(source_dir / "scenarios/quickstart.json");
+    return files;
+}
+
+/// Rows of a tab-separated file without its comments.
+std::vector<std::vector<std::string>> table(const fs::path& path) {
+    std::vector<std::vector<std::string>> rows;
+    std::istringstream lines(read(path));
+    for (std::string line; std::getline(lines, line);) {
+        if (line.empty() || line.front() == '#') {
+            continue;
+        }
+        std::vector<std::string>& row = rows.emplace_back();
+        std::istringstream fields(line);
+        for (std::string field; std::getline(fields, field, '\t');) {
+            row.push_back(field);
+        }
+    }
+    return rows;
+}
+
+std::vector<ScenarioProblem> problems_of(const std::string& text) {
+    try {
+        decode_scenario(text, "test.json", {});
+        return {};
+    } catch (const ScenarioError& error) {
+        return error.problems();
+    }
+}
+
+// ---- the corpus ---------------------------------------------------------------------------------------------------
+
+TEST_CASE("every malformed scenario is rejected with the right place, key and suggestion") {
+    std::map<std::string, std::vector<std::string>> expected;
+    for (const std::vector<std::string>& row : table(corpus / "expected.tsv")) {
+        REQUIRE(row.size() == 6);
+        expected[row[0]].push_back(row[1] + ":" + row[2] + " " + row[3] + " ? " + row[4]);
+    }
+    const std::vector<fs::path> files = json_files(corpus / "bad");
+    CHECK(files.size() >= 45);
+    CHECK(files.size() == expected.size());
+    for (const fs::path& file : files) {
+        CAPTURE(file.filename().string());
+        std::vector<std::string> found;
+        try {
+            load_scenario(file.string(), {});
+        } catch (const ScenarioError& error) {
+            for (const ScenarioProblem& problem : error.problems()) {
+                found.push_back(std::to_string(problem.line) + ":" + std::to_string(problem.column) + " " +
+                                problem.key + " ? " + problem.suggestion);
+                // Editors read this form.
+                CHECK(problem.rendered.starts_with(file.string() + ":" + std::to_string(problem.line) + ":" +
+                                                   std::to_string(problem.column) + ": error: "));
+                CHECK(std::string(error.what()).find(problem.message) != std::string::npos);
+            }
+        }
+        CHECK(found == expected[file.filename().string()]);
+    }
+}
+
+TEST_CASE("every good and every shipped scenario decodes, and its resolved form decodes to the same") {
+    for (const fs::path& file : good_and_shipped()) {
+        CAPTURE(file.string());
+        const Scenario scenario = load_scenario(file.string(), {});
+        const Scenario again = decode_scenario(scenario.resolved_json, "resolved.json", {});
+        CHECK(again.resolved_json == scenario.resolved_json);
+        CHECK(again.name == scenario.name);
+        CHECK(again.pipeline.workers.length.describe() == scenario.pipeline.workers.length.describe());
+        CHECK(again.pipeline.store.index() == scenario.pipeline.store.index());
+        CHECK(scenario.resolved_json.find('\n') == std::string::npos);
+        CHECK(scenario.resolved_json.find("$schema") == std::string::npos);
+    }
+}
+
+/// Calls `visit(object, name)` for every object in the document, with the name required.tsv has for it.
+template <typename Visit>
+void for_each_object(ordered_json& node, const std::string& under, const Visit& visit) {
+    if (node.is_array()) {
+        for (ordered_json& element : node) {
+            for_each_object(element, under, visit);
+        }
+    } else if (node.is_object()) {
+        visit(node, node.contains("kind") ? node["kind"].get<std::string>() : under);
+        for (auto& [key, child] : node.items()) {
+            for_each_object(child, key, visit);
+        }
+    }
+}
+
+TEST_CASE("a good scenario that loses a required key or gains an unknown one is rejected") {
+    std::map<std::string, std::vector<std::string>> required;
+    for (const std::vector<std::string>& row : table(corpus / "required.tsv")) {
+        std::istringstream keys(row.at(1));
+        for (std::string key; keys >> key;) {
+            required[row[0]].push_back(key);
+        }
+    }
+    int mutations = 0;
+    for (const fs::path& file : good_and_shipped()) {
+        CAPTURE(file.string());
+        ordered_json document = ordered_json::parse(read(file));
+        for_each_object(document, ".", [&](ordered_json& object, const std::string& name) {
+            CAPTURE(name);
+            const ordered_json original = object;
+            object["no_such_key"] = 1;
+            const std::vector<ScenarioProblem> unknown = problems_of(document.dump(2));
+            REQUIRE(unknown.size() == 1);
+            CHECK(unknown.front().key.ends_with("no_such_key"));
+            object = original;
+            ++mutations;
+            for (const std::string& key : required[name]) {
+                if (!original.contains(key)) {
+                    continue;
+                }
+                CAPTURE(key);
+                object.erase(key);
+                const std::vector<ScenarioProblem> missing = problems_of(document.dump(2));
+                REQUIRE(!missing.empty());
+                // Of a law with two ways of being stated, the kind is to blame.
+                const std::string& blamed = missing.front().key;
+                CHECK((blamed == key || blamed.ends_with("." + key) || blamed.ends_with(".kind")));
+                object = original;
+                ++mutations;
+            }
+        });
+    }
+    CHECK(mutations > 500);
+}
+
+// ---- the schema says the same as the decoder ----------------------------------------------------------------------
+
+/// The part of the schema that describes the object of that path and kind: where its properties stand.
+const nlohmann::json& schema_of(const nlohmann::json& schema, const ObjectShape& shape) {
+    const auto of_kind = [](const nlohmann::json& object, std::string_view kind) -> const nlohmann::json& {
+        for (const nlohmann::json& branch : object.at("allOf")) {
+            if (branch.at("if").at("properties").at("kind").at("const") == kind) {
+                return branch.at("then");
+            }
+        }
+        FAIL("the schema has no kind " << kind);
+        return object;
+    };
+    if (shape.path == "law.component") {
+        return of_kind(schema.at("definitions").at("law").at("else"), "mixture")
+            .at("properties")
+            .at("components")
+            .at("items");
+    }
+    const nlohmann::json* node = &schema;
+    if (shape.path == "law") {
+        node = &schema.at("definitions").at("law").at("else");
+    } else {
+        std::istringstream steps{std::string(shape.path)};
+        for (std::string step; std::getline(steps, step, '.');) {
+            const nlohmann::json* container = node;
+            if (!container->at("properties").contains(step)) {
+                container = &of_kind(*node, "replay_buffer");  // the only kind with an object of its own
+            }
+            node = &container->at("properties").at(step);
+        }
+        node = node->contains("items") ? &node->at("items") : node;
+    }
+    return shape.kind.empty() ? *node : of_kind(*node, shape.kind);
+}
+
+TEST_CASE("schema and decoder have the same keys, required keys and defaults") {
+    const nlohmann::json schema = nlohmann::json::parse(read(source_dir / "scenarios/schema/scenario.schema.json"));
+    for (const ObjectShape& shape : object_shapes()) {
+        CAPTURE(std::string(shape.path));
+        CAPTURE(std::string(shape.kind));
+        const nlohmann::json& part = schema_of(schema, shape);
+        CHECK(part.at("additionalProperties") == false);
+        const std::set<std::string> required = part.value("required", std::set<std::string>{});
+        std::set<std::string> keys;
+        for (const KeyRule& key : shape.keys) {
+            CAPTURE(std::string(key.name));
+            keys.emplace(key.name);
+            const nlohmann::json& rule = part.at("properties").at(std::string(key.name));
+            if (key.name != "kind") {
+                CHECK(required.contains(std::string(key.name)) == (key.presence == KeyRule::Presence::required));
+            }
+            if (key.presence == KeyRule::Presence::defaulted) {
+                CHECK(rule.at("default") == nlohmann::json::parse(key.default_json));
+            } else if (key.name != "length") {  // whose default depends on the service laws
+                CHECK((rule.is_boolean() || !rule.contains("default")));
+            }
+        }
+        std::set<std::string> properties;
+        for (const auto& [name, rule] : part.at("properties").items()) {
+            properties.insert(name);
+        }
+        CHECK(properties == keys);
+    }
+    const nlohmann::json& metrics =
+        schema.at("properties").at("published").at("items").at("properties").at("metric").at("enum");
+    CHECK(metrics.get<std::set<std::string>>() == std::set<std::string>(metric_keys().begin(), metric_keys().end()));
+}
+
+// ---- what the values become ---------------------------------------------------------------------------------------
+
+TEST_CASE("every key of a scenario arrives where it belongs") {
+    const Scenario scenario = load_scenario((corpus / "good/everything.json").string(), {});
+    CHECK(scenario.name == "everything");
+    CHECK(scenario.description == "Every optional key that a buffered pipeline has.");
+    CHECK(scenario.seed == 9007199254740992ULL);
+    CHECK(scenario.replications == 3);
+    CHECK(scenario.horizon.updates == 500);
+    CHECK(scenario.horizon.warmup_updates == 100);
+    CHECK(scenario.price->usd_per_gpu_hour == 2.5);
+    REQUIRE(scenario.published.size() == 1);
+    CHECK(scenario.published[0].metric == "replay/mean");
+    CHECK(scenario.published[0].value == 1.5);
+    CHECK(scenario.published[0].source == "nowhere");
+
+    const PipelineConfig& pipeline = scenario.pipeline;
+    CHECK(pipeline.workers.count == 5);
+    CHECK(pipeline.workers.slots == 16);
+    const StepService& step = std::get<StepService>(pipeline.workers.service);
+    CHECK(step.base_s == 0.01);
+    CHECK(step.per_sequence_s == 0.0002);
+    CHECK(step.per_context_token_s == 1.5e-8);
+    CHECK(step.prefill_per_token_s == 2e-5);
+    CHECK(step.kv_cap_tokens == 400000);
+    CHECK(pipeline.workers.length.maximum() == 8192.0);
+    CHECK(pipeline.workers.prompt_length.mean() == doctest::Approx(200.0));
+    CHECK(pipeline.groups.size == 8);
+    CHECK(pipeline.reward->latency_s.mean() == doctest::Approx(2.0));
+    CHECK(pipeline.reward->servers == 8);
+    CHECK(pipeline.reward->correct_probability == 0.3);
+    CHECK(pipeline.trainers.count == 3);
+    CHECK(pipeline.trainers.batch == 24);
+    CHECK(pipeline.trainers.fresh_per_update == 8);
+    const PerTokenTrainerService& per_token = std::get<PerTokenTrainerService>(pipeline.trainers.service);
+    CHECK(per_token.gpu_s_per_token == 0.0005);
+    CHECK(per_token.base_s == 2.0);
+    const ReplayBufferConfig& buffer = std::get<ReplayBufferConfig>(pipeline.store);
+    CHECK(buffer.capacity == 96);
+    CHECK(buffer.sampling == Sampling::never_used_first);
+    CHECK(buffer.sharded);
+    CHECK(buffer.positive_bias_delta == 0.25);
+    CHECK(pipeline.weight_sync.every == 2);
+    CHECK(pipeline.weight_sync.transfer_s.mean() == 3.5);
+    CHECK(pipeline.weight_sync.in_flight == InFlight::in_place);
+    CHECK(pipeline.weight_sync.trainers_wait);
+    CHECK(pipeline.admission->steps_ahead == 2);
+    CHECK(pipeline.admission->rollouts_per_update == 16);
+    CHECK(std::get<PowerLawNoise>(pipeline.noise->sigma2).alpha == 0.2);
+    CHECK(std::get<PowerLawNoise>(pipeline.noise->sigma2).tau == 4.0);
+    CHECK(pipeline.noise->rho == 0.1);
+}
+
+TEST_CASE("what a scenario leaves out has the documented default") {
+    const Scenario scenario = load_scenario((corpus / "good/minimal.json").string(), {});
+    CHECK(scenario.description.empty());
+    CHECK(scenario.seed == 1);
+    CHECK(scenario.replications == 10);
+    CHECK_FALSE(scenario.horizon.warmup_updates);
+    CHECK(scenario.pipeline.workers.length.mean() == 1.0);
+    CHECK(scenario.pipeline.workers.prompt_length.mean() == 0.0);
+    CHECK(scenario.pipeline.trainers.fresh_per_update == 0);
+    const ReplayBufferConfig& buffer = std::get<ReplayBufferConfig>(scenario.pipeline.store);
+    CHECK(buffer.sampling == Sampling::uniform_with_replacement);
+    CHECK_FALSE(buffer.sharded);
+    CHECK(buffer.positive_bias_delta == 0.0);
+    CHECK(scenario.pipeline.weight_sync.every == 1);
+    CHECK(scenario.pipeline.weight_sync.transfer_s.mean() == 0.0);
+    CHECK(scenario.pipeline.weight_sync.in_flight == InFlight::between_rollouts);
+    CHECK_FALSE(scenario.pipeline.weight_sync.trainers_wait);
+    CHECK_FALSE(scenario.pipeline.reward);
+    CHECK_FALSE(scenario.pipeline.admission);
+    CHECK_FALSE(scenario.pipeline.noise);
+    CHECK_FALSE(scenario.price);
+    CHECK(scenario.published.empty());
+    CHECK(scenario.resolved_json.find("\"admission\":{\"kind\":\"none\"}") != std::string::npos);
+}
+
+TEST_CASE("laws have the moments they are stated by") {
+    const auto law = [](const std::string& json) {
+        std::string text = read(corpus / "good/minimal.json");
+        const std::string stated = "\"gpu_s_per_rollout\": 5";
+        text.replace(text.find(stated), stated.size(), "\"gpu_s_per_rollout\": " + json);
+        const Scenario scenario = decode_scenario(text, "law.json", {});
+        return std::get<FirstOrderService>(scenario.pipeline.workers.service).gpu_s_per_rollout;
+    };
+    CHECK(law("5").is_constant());
+    CHECK(law(R"({"kind": "constant", "value": 5})").mean() == 5.0);
+    CHECK(law(R"({"kind": "uniform", "min": 2, "max": 4})").mean() == doctest::Approx(3.0));
+    CHECK(law(R"({"kind": "exponential", "mean": 7})").mean() == doctest::Approx(7.0));
+    const Distribution lognormal = law(R"({"kind": "lognormal", "mean": 5.28, "cv": 0.5})");
+    CHECK(lognormal.mean() == doctest::Approx(5.28));
+    CHECK(lognormal.second_moment() == doctest::Approx(5.28 * 5.28 * 1.25));
+    const Distribution quantiles = law(R"({"kind": "lognormal", "p50": 5, "p99": 20})");
+    CHECK(quantiles.cdf(5.0) == doctest::Approx(0.5));
+    CHECK(quantiles.cdf(20.0) == doctest::Approx(0.99));
+    const Distribution gamma = law(R"({"kind": "gamma", "mean": 3, "cv": 2})");
+    CHECK(gamma.mean() == doctest::Approx(3.0));
+    CHECK(gamma.second_moment() == doctest::Approx(9.0 * 5.0));
+    CHECK(law(R"({"kind": "weibull", "scale": 5, "shape": 0.5})").mean() == doctest::Approx(10.0));
+    CHECK(law(R"({"kind": "pareto", "minimum": 1, "shape": 1.5})").mean() == doctest::Approx(3.0));
+    // The mean of min(X, m) for P(X > x) = 1/x from 1 on is 1 + ln m.
+    CHECK(
+        law(R"({"kind": "truncated", "of": {"kind": "pareto", "minimum": 1, "shape": 1}, "max": 100, "mode": "clip"})")
+            .mean() == doctest::Approx(1.0 + std::log(100.0)));
+    CHECK(law(R"({"kind": "mixture", "components": [{"weight": 3, "of": 2}, {"weight": 1, "of": 10}]})").mean() ==
+          doctest::Approx(4.0));
+    CHECK(law(R"({"kind": "empirical", "values": [1, 2, 6]})").mean() == doctest::Approx(3.0));
+    CHECK(law(R"({"kind": "empirical", "quantiles": [[0, 1], [1, 9]]})").mean() == doctest::Approx(5.0));
+}
+
+TEST_CASE("the shipped paper scenarios have the published imbalance and splits") {
+    for (const auto& [model, mu, capacity] :
+         {std::tuple("qwen2.5-7b", 5.28, 84), std::tuple("qwen3-0.6b", 6.84, 128)}) {
+        for (const auto& [split, workers, trainers] :
+             {std::tuple("6-2", 6, 2), std::tuple("5-3", 5, 3), std::tuple("4-4", 4, 4)}) {
+            for (const char* suffix : {"", "-no-buffer"}) {
+                const std::string name = std::string(model) + "-" + split + suffix;
+                CAPTURE(name);
+                const Scenario scenario =
+                    load_scenario((source_dir / "scenarios/paper" / (name + ".json")).string(), {});
+                const PipelineConfig& pipeline = scenario.pipeline;
+                CHECK(scenario.name == name);
+                CHECK(pipeline.workers.count == workers);
+                CHECK(pipeline.trainers.count == trainers);
+                CHECK(pipeline.trainers.batch == 60);
+                CHECK(pipeline.groups.size == 16);
+                // mu: the cost of a batch of rollouts over the cost of an update.
+                const double rollout = std::get<FirstOrderService>(pipeline.workers.service).gpu_s_per_rollout.mean();
+                const double update = std::get<FixedTrainerService>(pipeline.trainers.service).gpu_s_per_update.mean();
+                CHECK(60.0 * rollout / update == doctest::Approx(mu));
+                if (const auto* buffer = std::get_if<ReplayBufferConfig>(&pipeline.store)) {
+                    CHECK(buffer->capacity == capacity);
+                }
+            }
+        }
+    }
+}
+
+TEST_CASE("a file that cannot be read is an error of the file") {
+    CHECK_THROWS_WITH_AS(load_scenario("no/such/file.json", {}),
+                         "no/such/file.json: error: cannot be read: No such file or directory", ScenarioError);
+    CHECK_THROWS_AS(load_scenario(source_dir.string(), {}), ScenarioError);
+}
+
+TEST_CASE("a byte order mark at the start is no part of the text") {
+    const std::string text = "\xEF\xBB\xBF" + read(corpus / "good/minimal.json");
+    CHECK(decode_scenario(text, "bom.json", {}).name == "small");
+    CHECK(problems_of("\xEF\xBB\xBF{\"nam\": 1}").front().column == 1);
+}
+
+}  // namespace
+}  // namespace millrace

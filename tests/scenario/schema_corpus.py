@@ -1,0 +1,177 @@
+#!/usr/bin/python3
+"""Holds the JSON Schema of scenarios against the corpus that the decoder is tested with.
+
+The schema is what editors check while a scenario is written; the decoder is what millrace believes. Both must accept
+the same files, and where the schema cannot see a fault, expected.tsv says so. Needs python3-jsonschema.
+"""
+import copy
+import json
+import math
+import pathlib
+import sys
+
+from jsonschema import Draft7Validator
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+CORPUS = ROOT / "tests" / "scenario" / "corpus"
+SCHEMA = ROOT / "scenarios" / "schema" / "scenario.schema.json"
+DEEPEST = 100
+
+
+class NotStrict(ValueError):
+    pass
+
+
+def strict_json(text):
+    """The document, or NotStrict for what RFC 8259 or the project's stricter rules forbid."""
+
+    def members(pairs):
+        names = [name for name, _ in pairs]
+        if len(set(names)) < len(names):
+            raise NotStrict("duplicate key")
+        return dict(pairs)
+
+    def whole(digits):
+        if abs(int(digits)) > 2**53:
+            raise NotStrict("integer beyond 2^53")
+        return int(digits)
+
+    def real(digits):
+        if not math.isfinite(float(digits)):
+            raise NotStrict("beyond a double")
+        return float(digits)
+
+    def constant(word):
+        raise NotStrict(word)
+
+    def depth(node):
+        children = node.values() if isinstance(node, dict) else node if isinstance(node, list) else None
+        return 0 if children is None else 1 + max(map(depth, children), default=0)
+
+    try:
+        document = json.loads(
+            text, object_pairs_hook=members, parse_int=whole, parse_float=real, parse_constant=constant
+        )
+    except json.JSONDecodeError as error:
+        raise NotStrict(str(error)) from error
+    if depth(document) > DEEPEST:
+        raise NotStrict("nested too deeply")
+    return document
+
+
+def expected_visibility():
+    """{file: "yes" | "no" | "syntax"} from expected.tsv."""
+    visibility = {}
+    for line in (CORPUS / "expected.tsv").read_text(encoding="utf-8").splitlines():
+        if line and not line.startswith("#"):
+            fields = line.split("\t")
+            visibility[fields[0]] = fields[5]
+    return visibility
+
+
+def required_keys():
+    """{kind of an object, or the key it stands under: [keys it must have]} from required.tsv."""
+    lines = (CORPUS / "required.tsv").read_text(encoding="utf-8").splitlines()
+    rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
+    return {name: keys.split() for name, keys in rows}
+
+
+def name_of(node, path):
+    """The name under which required.tsv lists an object."""
+    names = [step for step in path if isinstance(step, str)]
+    return node.get("kind", names[-1] if names else ".")
+
+
+def undocumented_keys(schema, path=""):
+    """Paths of properties that lack a description, or that give an editor nothing to offer."""
+    if isinstance(schema, list):
+        for index, part in enumerate(schema):
+            yield from undocumented_keys(part, f"{path}[{index}]")
+        return
+    if not isinstance(schema, dict):
+        return
+    for key, rule in schema.get("properties", {}).items() if "additionalProperties" in schema else ():
+        if rule is True:  # `kind`, described where its object is
+            continue
+        if "description" not in rule or not ({"examples", "enum", "default"} & rule.keys()):
+            yield f"{path}.{key}"
+    for name, part in schema.items():
+        if name not in ("examples", "default", "enum", "const"):
+            yield from undocumented_keys(part, f"{path}/{name}")
+
+
+def objects_in(node, path=()):
+    if isinstance(node, dict):
+        yield path
+        for key, child in node.items():
+            yield from objects_in(child, path + (key,))
+    elif isinstance(node, list):
+        for index, child in enumerate(node):
+            yield from objects_in(child, path + (index,))
+
+
+def at(node, path):
+    for step in path:
+        node = node[step]
+    return node
+
+
+def main():
+    failures = []
+
+    def require(condition, text):
+        if not condition:
+            failures.append(text)
+
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    Draft7Validator.check_schema(schema)
+    validator = Draft7Validator(schema)
+    for path in undocumented_keys(schema):
+        require(False, f"the schema's {path} lacks a description, or an example, default or enum")
+
+    good = sorted((CORPUS / "good").glob("*.json"))
+    shipped = sorted((ROOT / "scenarios").glob("*.json")) + sorted((ROOT / "scenarios" / "paper").glob("*.json"))
+    require(len(good) >= 15 and len(shipped) >= 13, "files are missing")
+    required = required_keys()
+    mutations = 0
+    for file in good + shipped:
+        document = strict_json(file.read_text(encoding="utf-8"))
+        for error in validator.iter_errors(document):
+            require(False, f"{file.name}: the schema rejects it: {error.message} at {list(error.absolute_path)}")
+        for path in objects_in(document):
+            mutant = copy.deepcopy(document)
+            at(mutant, path)["no_such_key"] = 1
+            mutations += 1
+            require(not validator.is_valid(mutant), f"{file.name}: the schema allows an unknown key in {path}")
+            for key in required.get(name_of(at(document, path), path), []):
+                if key in at(document, path):
+                    mutant = copy.deepcopy(document)
+                    del at(mutant, path)[key]
+                    mutations += 1
+                    require(not validator.is_valid(mutant), f"{file.name}: the schema does not miss {key} in {path}")
+
+    visibility = expected_visibility()
+    bad = sorted((CORPUS / "bad").glob("*.json"))
+    require(len(bad) >= 45, "bad files are missing")
+    require({file.name for file in bad} == visibility.keys(), "bad/ and expected.tsv name different files")
+    for file in bad:
+        expected = visibility.get(file.name)
+        try:
+            document = strict_json(file.read_bytes().decode("utf-8"))
+        except NotStrict as error:
+            require(expected == "syntax", f"{file.name}: not strict JSON ({error}), expected {expected}")
+            continue
+        seen = "no" if validator.is_valid(document) else "yes"
+        require(seen == expected, f"{file.name}: rejected by the schema: {seen}, expected {expected}")
+
+    for failure in failures:
+        print(failure, file=sys.stderr)
+    print(
+        f"schema: {len(good)} good, {len(shipped)} shipped, {len(bad)} bad files, {mutations} mutations, "
+        f"{len(failures)} failures"
+    )
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
