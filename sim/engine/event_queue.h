@@ -86,7 +86,8 @@ class EventQueue {
             Time time = now_;
             const KeyHeap::Key first = heap_.top();
             // Keys in the heap for the current time were scheduled before the clock got here, those in the ring after.
-            if (ring_head_ != ring_tail_ && first >> 64 != static_cast<KeyHeap::Key>(now_.ns)) {
+            if (ring_head_ != ring_tail_ &&
+                (first >> 64 != static_cast<KeyHeap::Key>(now_.ns) || first == KeyHeap::never)) {
                 id = ring_[ring_head_++ & ring_mask_];
             } else if (first != KeyHeap::never) {
                 id = static_cast<std::uint64_t>(first);

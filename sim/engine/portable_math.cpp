@@ -323,7 +323,7 @@ double log_gamma(double x) {
 double gamma(double x) {
     const double product = rise_to_ten(x);
     const double root = pow(x, 0.5 * (x - 0.5));  // its square alone could overflow
-    return root * detail::exp_corrected(-x, stirling_correction(x)) * root * 2.506628274631000502 /
+    return root * exp(-x) * root * exp(stirling_correction(x)) * 2.506628274631000502 /
            product;  // sqrt(2 pi)
 }
 

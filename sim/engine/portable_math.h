@@ -4,8 +4,8 @@
 // machines in the last bit, and with it the order of two events. These use only IEEE additions, multiplications,
 // divisions and square roots (the project is built without contraction to fused multiply-add).
 //
-// log and exp are within 1 ulp, pow within 2; the special functions are good to about 1e-15 relative, 1e-14 where an
-// argument makes the problem ill-conditioned.
+// log and exp are within 1 ulp, and so is pow for exponents below 100 (else 1e-14 relative); the special functions are
+// good to about 1e-15 relative, 1e-14 where an argument makes the problem ill-conditioned.
 #pragma once
 
 #include <array>

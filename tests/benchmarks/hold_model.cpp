@@ -39,10 +39,11 @@ class Increments {
 
 enum Kind : std::uint32_t { step_kind, wake_kind };
 
-/// `wakes` zero-delay wake-ups per step.
+/// With wake-ups, each step also schedules an event at the current time.
+template <bool wake_ups>
 class OnEventQueue {
    public:
-    OnEventQueue(std::uint64_t pending, int wakes) : wakes_(wakes) {
+    explicit OnEventQueue(std::uint64_t pending) {
         queue_.reserve(pending + 1);
         for (std::uint64_t i = 0; i < pending; ++i) {
             queue_.schedule(Time{increments_.next()}, {step_kind, 0, i});
@@ -54,7 +55,7 @@ class OnEventQueue {
         while (events-- > 0 && queue_.pop(event)) {
             switch (event.kind) {
                 case step_kind:
-                    for (int i = 0; i < wakes_; ++i) {
+                    if constexpr (wake_ups) {
                         queue_.schedule(queue_.now(), {wake_kind, 0, event.argument});
                     }
                     queue_.schedule(Time{queue_.now().ns + increments_.next()}, event);
@@ -70,13 +71,13 @@ class OnEventQueue {
    private:
     EventQueue queue_;
     Increments increments_;
-    int wakes_;
     std::uint64_t trace_ = 0;
 };
 
+template <bool wake_ups>
 class OnReference {
    public:
-    OnReference(std::uint64_t pending, int wakes) : engine_(this), wakes_(wakes) {
+    explicit OnReference(std::uint64_t pending) : engine_(this) {
         for (std::uint64_t i = 0; i < pending; ++i) {
             engine_.schedule(increments_.next(), step, i);
         }
@@ -91,7 +92,7 @@ class OnReference {
    private:
     static void step(void* model, std::uint64_t argument) {
         auto& self = *static_cast<OnReference*>(model);
-        for (int i = 0; i < self.wakes_; ++i) {
+        if constexpr (wake_ups) {
             self.engine_.schedule(self.engine_.now_ns(), wake, argument);
         }
         self.engine_.schedule(self.engine_.now_ns() + self.increments_.next(), step, argument);
@@ -104,7 +105,6 @@ class OnReference {
 
     ReferenceEngine engine_;
     Increments increments_;
-    int wakes_;
     std::uint64_t trace_ = 0;
 };
 
@@ -122,11 +122,12 @@ double seconds_to_run(Model& model, std::uint64_t events) {
     return cpu_seconds() - start;
 }
 
-void compare(benchmark::State& state, int wakes) {
+template <bool wake_ups>
+void compare(benchmark::State& state) {
     const auto pending = static_cast<std::uint64_t>(state.range(0));
     constexpr std::uint64_t events = 40'000;
-    OnEventQueue ours(pending, wakes);
-    OnReference reference(pending, wakes);
+    OnEventQueue<wake_ups> ours(pending);
+    OnReference<wake_ups> reference(pending);
     ours.run(4 * pending);  // to the stationary mix of keys
     reference.run(4 * pending);
     double our_time = 0;
@@ -154,15 +155,8 @@ void compare(benchmark::State& state, int wakes) {
     state.counters["events_per_second"] = static_cast<double>(state.iterations() * events) / our_time;
 }
 
-void hold(benchmark::State& state) {
-    compare(state, 0);
-}
-BENCHMARK(hold)->Name("engine/hold")->Arg(1'000)->Arg(100'000)->UseManualTime();
-
-void hold_with_wake_ups(benchmark::State& state) {
-    compare(state, 1);
-}
-BENCHMARK(hold_with_wake_ups)->Name("engine/hold_with_wake_ups")->Arg(1'000)->Arg(100'000)->UseManualTime();
+BENCHMARK(compare<false>)->Name("engine/hold")->Arg(1'000)->Arg(100'000)->UseManualTime();
+BENCHMARK(compare<true>)->Name("engine/hold_with_wake_ups")->Arg(1'000)->Arg(100'000)->UseManualTime();
 
 // Nanoseconds per draw, Philox included.
 void draw(benchmark::State& state, const Distribution& law) {

@@ -1,0 +1,213 @@
+// The `millrace` command line. What each subcommand does stands in its own file; here are options and exit codes.
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <charconv>
+#include <iostream>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "sim/scenario/diagnostics.h"
+#include "tools/millrace/design_command.h"
+#include "tools/millrace/embedded.h"
+#include "tools/millrace/options.h"
+#include "tools/millrace/run_command.h"
+#include "tools/millrace/validate_command.h"
+#include "version.h"
+
+namespace {
+
+using namespace millrace;
+
+/// A whole number from `low` to `high`. CLI11 would take -1 for the largest unsigned one.
+std::int64_t whole_number(const std::string& option, const std::string& text, std::int64_t low, std::int64_t high) {
+    std::int64_t value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || value < low || value > high) {
+        throw UsageError(option + " takes a whole number from " + std::to_string(low) + " to " + std::to_string(high) +
+                         ", not \"" + text + "\"");
+    }
+    return value;
+}
+
+std::string joined(int argc, char** argv) {
+    std::string line;
+    for (int i = 0; i < argc; ++i) {
+        line += (i == 0 ? "" : " ") + std::string(argv[i]);
+    }
+    return line;
+}
+
+std::string version_text() {
+    return std::string("millrace ") + version + " (" + build_commit + ", " + build_type + ", " + build_compiler +
+           ")\nCUDA: " +
+           (cuda_compiler_found ? "compiler found when this was built; nothing in this version uses it"
+                                : "no compiler found when this was built; nothing in this version needs it");
+}
+
+/// What somebody may have meant who wrote `word` where a subcommand or an option of `app` was expected.
+std::string suggestion(const CLI::App& app, const std::string& word) {
+    std::vector<std::string> names;
+    if (word.starts_with("-")) {
+        for (const CLI::Option* option : app.get_options()) {
+            for (const std::string& name : option->get_lnames()) {
+                names.push_back("--" + name);
+            }
+        }
+    } else {
+        for (const CLI::App* subcommand : app.get_subcommands({})) {
+            names.push_back(subcommand->get_name());
+        }
+    }
+    const std::vector<std::string_view> views(names.begin(), names.end());
+    const std::string nearest = nearest_name(word, views);
+    return nearest.empty() ? "" : " Did you mean " + nearest + "?";
+}
+
+/// CLI11's complaint in this program's words. `words` are the arguments as typed.
+int explain_usage_error(const CLI::App& app, const CLI::ParseError& error, const std::vector<std::string>& words) {
+    const CLI::App* where = &app;
+    for (const CLI::App* subcommand : app.get_subcommands({})) {
+        if (!words.empty() && words.front() == subcommand->get_name()) {
+            where = subcommand;
+        }
+    }
+    std::cerr << "millrace: error: ";
+    if (where == &app && !words.empty() && !words.front().starts_with("-")) {
+        std::cerr << "there is no subcommand \"" << words.front() << "\"." << suggestion(app, words.front());
+    } else if (where == &app && words.empty()) {
+        std::cerr << "a subcommand is needed: run, design, validate or schema.";
+    } else {
+        std::string unknown;
+        for (const std::string& word : words) {
+            const std::string name = word.substr(0, word.find('='));
+            if (word.starts_with("--") && where->get_option_no_throw(name) == nullptr) {
+                unknown = name;
+                break;
+            }
+        }
+        if (!unknown.empty()) {
+            std::cerr << "there is no option " << unknown << "." << suggestion(*where, unknown);
+        } else {
+            std::cerr << error.what();
+        }
+    }
+    std::cerr << "\nSee millrace " << (where == &app ? "" : where->get_name() + " ") << "--help.\n";
+    return exit_usage;
+}
+
+int run(int argc, char** argv) {
+    CLI::App app{
+        "Simulates asynchronous RL post-training pipelines: what workers, trainers and a buffer cost, how stale "
+        "the data is and how often it is reused.",
+        "millrace"};
+    app.set_version_flag("--version", version_text());
+    app.require_subcommand(1);
+    app.footer("Exit codes: 0 done, 1 the run failed, 2 usage, 3 bad input file, 130 interrupted.");
+    const auto formats = CLI::IsMember({"table", "json", "csv"});
+
+    RunCommandOptions run_options;
+    run_options.command_line = joined(argc, argv);
+    std::string seed;
+    std::string replications;
+    std::string jobs = "1";
+    CLI::App* run = app.add_subcommand("run", "Simulate a scenario and report its metrics with intervals");
+    run->add_option("scenario", run_options.scenario.file, "Scenario file (JSON)")->required();
+    run->add_option("--set", run_options.scenario.overrides,
+                    "Override one value, e.g. --set workers.count=6; repeatable")
+        ->type_name("PATH=VALUE")
+        ->allow_extra_args(false);
+    run->add_option("--seed", seed, "Seed of all random numbers; the same as --set seed=N")->type_name("N");
+    run->add_option("--replications", replications, "Independent replications; the same as --set replications=N")
+        ->type_name("N");
+    run->add_option("--jobs", jobs, "Threads; the result does not depend on it")->type_name("N")->capture_default_str();
+    run->add_option("--format", run_options.format, "What standard output shows")
+        ->check(formats)
+        ->capture_default_str();
+    run->add_option(
+           "--output", run_options.output,
+           "Also write the JSON result to FILE, and FILE.manifest.json beside it; - writes JSON to standard output")
+        ->type_name("FILE");
+    run->add_option("--steps", run_options.steps, "Write one JSON line per update and replication to FILE")
+        ->type_name("FILE");
+    run->add_flag("--quiet", run_options.quiet, "No progress on standard error");
+
+    DesignOptions design_options;
+    CLI::App* design = app.add_subcommand("design", "The optimal buffer and replay ratio of the convergence theorem");
+    design->add_option("--mu", design_options.mu, "Imbalance: cost of generating a batch over cost of training on it")
+        ->required();
+    design->add_option("--rho", design_options.rho, "Coupling of the noise of samples, 0 to 1")->required();
+    design->add_option("--alpha", design_options.alpha, "Noise grows as sigma(s) = (s/tau)^alpha, 0 < alpha < 1/2")
+        ->required();
+    design->add_option("--tau", design_options.tau, "Steps after which the noise has doubled its scale")
+        ->capture_default_str();
+    design->add_option("--format", design_options.format, "What standard output shows")
+        ->check(formats)
+        ->capture_default_str();
+
+    ValidateOptions validate_options;
+    CLI::App* validate = app.add_subcommand("validate", "Check scenario files without running them");
+    validate->add_option("scenario", validate_options.files, "Scenario files (JSON)")->required();
+    validate->add_option("--set", validate_options.overrides, "Override one value; repeatable")
+        ->type_name("PATH=VALUE")
+        ->allow_extra_args(false);
+    validate->add_flag("--resolved", validate_options.resolved, "Print each scenario with its defaults written out");
+
+    const CLI::App* schema = app.add_subcommand("schema", "Print the JSON Schema of scenario files");
+
+    const std::vector<std::string> words(argv + 1, argv + argc);
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::Success& asked) {
+        return app.exit(asked);
+    } catch (const CLI::ParseError& error) {
+        return explain_usage_error(app, error, words);
+    }
+
+    if (run->parsed()) {
+        constexpr std::int64_t largest = std::int64_t{1} << 53;
+        if (!seed.empty()) {
+            run_options.scenario.overrides.push_back("seed=" +
+                                                     std::to_string(whole_number("--seed", seed, 0, largest)));
+        }
+        if (!replications.empty()) {
+            run_options.scenario.overrides.push_back(
+                "replications=" + std::to_string(whole_number("--replications", replications, 1, 1'000'000)));
+        }
+        run_options.jobs = whole_number("--jobs", jobs, 1, 1024);
+        return run_command(run_options);
+    }
+    if (design->parsed()) {
+        try {
+            std::cout << design_report(design_options);
+        } catch (const std::invalid_argument& error) {
+            throw UsageError(error.what());
+        }
+        return exit_done;
+    }
+    if (validate->parsed()) {
+        return validate_command(validate_options);
+    }
+    if (schema->parsed()) {
+        std::cout << scenario_schema_json;
+    }
+    return exit_done;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    try {
+        return run(argc, argv);
+    } catch (const UsageError& error) {
+        std::cerr << "millrace: error: " << error.what() << '\n';
+        return exit_usage;
+    } catch (const ScenarioError& error) {
+        std::cerr << error.what() << '\n';
+        return exit_bad_input;
+    } catch (const std::exception& error) {
+        std::cerr << "millrace: error: " << error.what() << '\n';
+        return exit_failed;
+    }
+}

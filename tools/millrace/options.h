@@ -1,0 +1,39 @@
+// What the subcommands are asked to do, and the exit codes by which they answer.
+#pragma once
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace millrace {
+
+enum ExitCode : int {
+    exit_done = 0,
+    exit_failed = 1,  ///< the run failed, or a requested check did not hold
+    exit_usage = 2,
+    exit_bad_input = 3,
+    exit_interrupted = 130,
+};
+
+/// The command line asks for something impossible; what() says so in a sentence.
+struct UsageError : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
+struct ScenarioOptions {
+    std::string file;
+    std::vector<std::string> overrides;  ///< `path=value`, in order; --seed and --replications are among them
+};
+
+struct RunCommandOptions {
+    ScenarioOptions scenario;
+    std::string format = "table";  ///< "table", "json" or "csv"
+    std::string output;            ///< file for the JSON result; empty: none, "-": standard output
+    std::string steps;             ///< file for the step log; empty: none
+    std::int64_t jobs = 1;
+    bool quiet = false;
+    std::string command_line;  ///< for the manifest
+};
+
+}  // namespace millrace

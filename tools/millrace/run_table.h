@@ -1,0 +1,14 @@
+// The result of a run as a table for people.
+#pragma once
+
+#include <string>
+
+#include "sim/sweep/replications.h"
+
+namespace millrace {
+
+/// Simulated means with their 95 % intervals beside formulas and published numbers, the staleness histogram, warnings,
+/// and what it amounts to in words.
+std::string run_table(const Scenario& scenario, const RunResult& result);
+
+}  // namespace millrace

@@ -1,0 +1,39 @@
+#include "tools/millrace/safe_file.h"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "tools/millrace/options.h"
+
+namespace millrace {
+
+SafeFile::SafeFile(const std::string& path) : path_(path), temporary_(path + ".part" + std::to_string(getpid())) {
+    if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
+        throw UsageError("cannot write " + path + ": it is a directory");
+    }
+    errno = 0;
+    stream_.open(temporary_, std::ios::binary | std::ios::trunc);
+    if (!stream_) {
+        throw UsageError("cannot write " + path + ": " + std::strerror(errno));
+    }
+}
+
+SafeFile::~SafeFile() {
+    if (!committed_) {
+        std::remove(temporary_.c_str());
+    }
+}
+
+void SafeFile::commit() {
+    stream_.close();
+    if (!stream_ || std::rename(temporary_.c_str(), path_.c_str()) != 0) {
+        throw std::runtime_error("could not write all of " + path_ + ": " + std::strerror(errno));
+    }
+    committed_ = true;
+}
+
+}  // namespace millrace

@@ -1,0 +1,20 @@
+// `millrace validate`: read scenarios and say what is wrong with them, without running anything.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "tools/millrace/options.h"
+
+namespace millrace {
+
+struct ValidateOptions {
+    std::vector<std::string> files;
+    std::vector<std::string> overrides;
+    bool resolved = false;  ///< print each scenario with its defaults instead of "ok"
+};
+
+/// Reports on every file. exit_bad_input when one of them has errors.
+int validate_command(const ValidateOptions& options);
+
+}  // namespace millrace
