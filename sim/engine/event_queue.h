@@ -48,19 +48,20 @@ class EventQueue {
 
     /// Throws std::logic_error for a time before now(), std::overflow_error when 2^40 events were scheduled,
     /// std::length_error when too many are pending.
-    EventHandle schedule(Time time, Event event) {
-        if (time < now_) [[unlikely]] {
-            throw std::logic_error("an event was scheduled in the past");
+    [[gnu::always_inline]] EventHandle schedule(Time time, Event event) {
+        if (time <= now_) {
+            if (time < now_) [[unlikely]] {
+                throw std::logic_error("an event was scheduled in the past");
+            }
+            const std::uint64_t id = store(event);
+            push_now(id);
+            return {id};
         }
         const std::uint64_t id = store(event);
-        if (time == now_) {
-            push_now(id);
-        } else {
-            // The payload of the next event is fetched while the heap is still being mended.
-            heap_.push(KeyHeap::Key{static_cast<std::uint64_t>(time.ns)} << 64 | id, [this](KeyHeap::Key next) {
-                __builtin_prefetch(&slab_[static_cast<std::size_t>(next & slot_mask)]);
-            });
-        }
+        // Payloads about to be needed are fetched while the heap is still being mended.
+        heap_.push(KeyHeap::Key{static_cast<std::uint64_t>(time.ns)} << 64 | id, [this](KeyHeap::Key soon) {
+            __builtin_prefetch(&slab_[static_cast<std::size_t>(soon & slot_mask)]);
+        });
         return {id};
     }
 
@@ -80,7 +81,7 @@ class EventQueue {
     }
 
     /// Removes the next event and moves the clock to it. False, with the clock unchanged, when there is none.
-    bool pop(Event& event) {
+    [[gnu::always_inline]] bool pop(Event& event) {
         for (;;) {
             std::uint64_t id;
             Time time = now_;
@@ -130,7 +131,7 @@ class EventQueue {
 
     // `id` is the low half of the key while the slot is taken: it identifies handles and keys that outlived their
     // event. While the slot is free it is the number of the next free slot, below any taken id.
-    struct Slot {
+    struct alignas(32) Slot {  // never across two cache lines
         Event event;
         std::uint64_t id;
     };

@@ -32,7 +32,7 @@ struct CacheLineAllocator {
 class KeyHeap {
    public:
     using Key = Uint128;
-    /// Larger than any key that may be pushed: keys are below 2^127, so the sign of a difference compares two.
+    /// Larger than any key that may be pushed: keys are below 2^127.
     static constexpr Key never = ~Key{0} >> 1;
 
     KeyHeap() { reserve(12); }
@@ -50,30 +50,30 @@ class KeyHeap {
     }
 
     bool empty() const { return size() == 0; }
-    std::size_t size() const { return occupied_ - (gap_ ? 1 : 0); }
+    std::size_t size() const { return nodes_ - (gap_ ? 1 : 0); }
 
-    void push(Key key) {
+    [[gnu::always_inline]] void push(Key key) {
         push(key, [](Key) {});
     }
 
     /// In a large heap, `announce(k)` is called when k moves up to just below the top: for prefetching what it stands
     /// for.
     template <typename Announce>
-    void push(Key key, Announce announce) {
+    [[gnu::always_inline]] void push(Key key, Announce announce) {
         if (gap_) {  // a pop followed by a push, the common pair: the new key takes the place of the old one
             gap_ = false;
             sink_from_root(key, announce);
             return;
         }
-        if (root + occupied_ + 4 >= keys_.size()) [[unlikely]] {
-            reserve(2 * occupied_ + 12);
+        if (root + nodes_ + 4 >= keys_.size()) [[unlikely]] {
+            reserve(2 * nodes_ + 12);
         }
-        rise(root + occupied_++, key);
+        rise(root + nodes_++, key);
     }
 
     /// Removes the key that top() has just returned.
     void pop() {
-        assert(!gap_ && occupied_ > 0);
+        assert(!gap_ && nodes_ > 0);
         gap_ = true;
     }
 
@@ -81,13 +81,13 @@ class KeyHeap {
     template <typename Predicate>
     void remove_if(Predicate dead) {
         close_gap();
-        const std::size_t end = root + occupied_;
-        occupied_ = 0;
+        const std::size_t end = root + nodes_;
+        nodes_ = 0;
         for (std::size_t position = root; position < end; ++position) {
             const Key key = keys_[position];
             keys_[position] = never;
             if (!dead(key)) {
-                rise(root + occupied_++, key);
+                rise(root + nodes_++, key);
             }
         }
     }
@@ -102,50 +102,70 @@ class KeyHeap {
     void close_gap() {
         if (gap_) {
             gap_ = false;
-            const std::size_t last = root + --occupied_;
+            const std::size_t last = root + --nodes_;
             const Key key = keys_[last];
             keys_[last] = never;
-            if (occupied_ != 0) {
+            if (nodes_ != 0) {
                 sink_from_root(key, [](Key) {});
             }
         }
     }
 
-    // Bottom-up: the gap first goes all the way down along the smallest children, then the key rises from there. That
-    // spares the comparison with `key` on each level, whose outcome no branch predictor can guess, and the choice
-    // among the children is arithmetic that compilers do not turn back into branches. Positions are in bytes, which
-    // saves a shift per level on the chain of dependent instructions that sets the speed.
     template <typename Announce>
-    void sink_from_root(Key key, Announce announce) {
+    [[gnu::always_inline]] void sink_from_root(Key key, Announce announce) {
+        rise(nodes_ > prefetch_above ? gap_sunk_from_root<true>(announce) : gap_sunk_from_root<false>(announce), key);
+    }
+
+    // Bottom-up: the gap first goes all the way down along the smallest children, then the key rises from there. That
+    // spares the comparison with the key on each level, whose outcome no branch predictor can guess, and the choice
+    // among the children is arithmetic that compilers do not turn back into branches. The upper halves of the keys
+    // decide, and the whole keys only where two upper halves are equal. Positions are in bytes: one shift less per
+    // level on the chain of dependent instructions that sets the speed.
+    template <bool large, typename Announce>
+    std::size_t gap_sunk_from_root(Announce announce) {
         constexpr std::size_t size = sizeof(Key);
         std::byte* const base = reinterpret_cast<std::byte*>(keys_.data());
         const auto at = [base](std::size_t position) -> Key& { return *reinterpret_cast<Key*>(base + position); };
-        const std::size_t end = (root + occupied_) * size;
-        const bool large = occupied_ > prefetch_above;
+        const auto upper = [at](std::size_t position) { return static_cast<std::int64_t>(at(position) >> 64); };
+        // Upper halves are below 2^63, so their difference cannot overflow and its sign compares them.
+        const auto all_ones_if_less = [](std::int64_t x, std::int64_t y) {
+            return static_cast<std::size_t>((x - y) >> 63);
+        };
+        const std::size_t end = (root + nodes_) * size;
         std::size_t gap = root * size;
         for (std::size_t child = 4 * size; child < end; child = 4 * gap - 8 * size) {
-            if (large) {
+            if constexpr (large) {
                 // The four lines of grandchildren, among which the next step chooses one.
                 for (std::size_t line = 0; line < 4; ++line) {
                     __builtin_prefetch(base + 4 * (child + line * size) - 8 * size);
                 }
             }
-            const std::size_t left = child + (all_ones_if_less(at(child + size), at(child)) & size);
-            const std::size_t right =
-                child + 2 * size + (all_ones_if_less(at(child + 3 * size), at(child + 2 * size)) & size);
-            const std::size_t smallest = left ^ ((left ^ right) & all_ones_if_less(at(right), at(left)));
+            const std::int64_t a = upper(child), b = upper(child + size);
+            const std::int64_t c = upper(child + 2 * size), d = upper(child + 3 * size);
+            const std::size_t left = child + (all_ones_if_less(b, a) & size);
+            const std::size_t right = child + 2 * size + (all_ones_if_less(d, c) & size);
+            std::size_t smallest = left ^ ((left ^ right) & all_ones_if_less(upper(right), upper(left)));
+            if ((a == b) | (c == d) | (upper(left) == upper(right))) [[unlikely]] {
+                smallest = smallest_of_four(child / size) * size;
+            }
             if (large && gap / (4 * size) == 1) {
                 announce(at(smallest));
             }
             at(gap) = at(smallest);
             gap = smallest;
         }
-        rise(gap / size, key);
+        return gap / size;
     }
 
-    static std::size_t all_ones_if_less(Key a, Key b) {
-        const auto upper_half = static_cast<std::uint64_t>((a - b) >> 64);
-        return static_cast<std::size_t>(static_cast<std::int64_t>(upper_half) >> 63);
+    // The same by whole keys, in array positions.
+    std::size_t smallest_of_four(std::size_t child) const {
+        const auto all_ones_if_less = [this](std::size_t i, std::size_t j) {
+            const auto upper = static_cast<std::uint64_t>((keys_[i] - keys_[j]) >> 64);
+            return static_cast<std::size_t>(static_cast<std::int64_t>(upper) >> 63);
+        };
+        const std::size_t left = child + (all_ones_if_less(child + 1, child) & 1);
+        const std::size_t right = child + 2 + (all_ones_if_less(child + 3, child + 2) & 1);
+        return left ^ ((left ^ right) & all_ones_if_less(right, left));
     }
 
     void rise(std::size_t position, Key key) {
@@ -162,8 +182,8 @@ class KeyHeap {
     }
 
     std::vector<Key, CacheLineAllocator<Key>> keys_;
-    std::size_t occupied_ = 0;  // including the gap
-    bool gap_ = false;          // the root's key was popped
+    std::size_t nodes_ = 0;  // including the gap
+    bool gap_ = false;       // the root's key was popped
 };
 
 }  // namespace millrace

@@ -208,6 +208,14 @@ double polynomial(const std::array<double, n>& ascending, double x) {
     return sum;
 }
 
+/// The same for seven degrees, in pairs: a third of the latency of Horner's rule.
+double polynomial(const std::array<double, 8>& c, double x) {
+    const double x2 = x * x;
+    const double low = (c[0] + c[1] * x) + (c[2] + c[3] * x) * x2;
+    const double high = (c[4] + c[5] * x) + (c[6] + c[7] * x) * x2;
+    return low + high * (x2 * x2);
+}
+
 }  // namespace
 
 double erfc(double x) {
@@ -323,8 +331,7 @@ double log_gamma(double x) {
 double gamma(double x) {
     const double product = rise_to_ten(x);
     const double root = pow(x, 0.5 * (x - 0.5));  // its square alone could overflow
-    return root * exp(-x) * root * exp(stirling_correction(x)) * 2.506628274631000502 /
-           product;  // sqrt(2 pi)
+    return root * exp(-x) * root * exp(stirling_correction(x)) * 2.506628274631000502 / product;  // sqrt(2 pi)
 }
 
 double gamma_p(double a, double x) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "sim/theory/noise_law.h"
@@ -18,28 +19,17 @@ class BatchNoise {
     /// store_capacity is the N of the coupling.
     BatchNoise(const NoiseConfig& config, std::int64_t store_capacity);
 
-    void begin_batch();
-    /// One sample; `earlier_uses` counts how often the same rollout is already in this batch.
-    void add(std::int64_t staleness, std::int32_t earlier_uses);
-    /// Of the samples added since begin_batch(); at least one.
-    double relative_variance() const;
+    /// samples[s] is how many samples of the batch have staleness s; repeats[s] how many ordered pairs of two samples
+    /// among them are the same rollout.
+    double relative_variance(std::span<const std::int64_t> samples, std::span<const std::int64_t> repeats);
 
    private:
-    struct Level {
-        double sigma2 = 0.0;
-        double sigma = 0.0;
-    };
-    const Level& level(std::int64_t staleness);
-    double coupling_sum() const;
+    double coupling_sum(std::span<const std::int64_t> samples) const;
 
     NoiseConfig config_;
-    double coupling_per_step_;   ///< rho / N
-    std::vector<Level> levels_;  ///< by staleness, filled as needed
-
-    std::int64_t samples_ = 0;
-    double own_sum_ = 0.0;           ///< covariances of samples with themselves and their repeats
-    std::vector<double> sigma_sum_;  ///< by staleness: sum of sigma over the batch
-    std::int64_t oldest_ = -1;       ///< largest staleness in the batch
+    double coupling_per_step_;    ///< rho / N
+    std::vector<double> sigma2_;  ///< by staleness, filled as needed
+    std::vector<double> sigma_;
 };
 
 }  // namespace millrace

@@ -1,5 +1,7 @@
 #include "sim/metrics/recorder.h"
 
+#include <algorithm>
+
 namespace millrace {
 
 Recorder::Recorder(const std::optional<NoiseConfig>& noise, std::int64_t store_capacity) {
@@ -13,40 +15,46 @@ void Recorder::expect(std::int64_t updates, std::int64_t histogram_start) {
     record_.histogram_start = histogram_start;
 }
 
-void Recorder::begin_batch() {
-    if (noise_) {
-        noise_->begin_batch();
-    }
-}
-
 void Recorder::use(const SampleUse& sample) {
-    ++total_.samples;
-    total_.staleness += sample.staleness;
-    total_.staleness_squared += sample.staleness * sample.staleness;
+    // What depends on staleness alone is summed up per level when the batch is complete.
+    const auto level = static_cast<std::size_t>(sample.staleness);
+    if (level >= batch_samples_.size()) {
+        batch_samples_.resize(level + 1);
+        batch_repeats_.resize(level + 1);
+    }
+    ++batch_samples_[level];
+    batch_repeats_[level] += 2 * sample.earlier_in_batch;  // with each of the earlier ones, both ways round
+
     total_.pre_store += sample.pre_store;
     total_.group_staleness += sample.group_staleness;
     total_.tokens += sample.tokens;
     total_.unique_samples += sample.earlier_in_batch == 0 ? 1 : 0;
-    if (sample.since_last_use) {
-        total_.last_use_steps += *sample.since_last_use;
-    } else {
+    if (!sample.since_last_use) {
         ++total_.new_samples;
+        return;
     }
+    total_.last_use_steps += *sample.since_last_use;
     if (histograms_on()) {
-        record_.staleness.add(sample.staleness);
-        if (sample.since_last_use) {
-            record_.steps_since_last_use.add(*sample.since_last_use);
-        }
-    }
-    if (noise_) {
-        noise_->add(sample.staleness, sample.earlier_in_batch);
+        record_.steps_since_last_use.add(*sample.since_last_use);
     }
 }
 
 void Recorder::end_batch() {
-    if (noise_) {
-        total_.relative_variance += noise_->relative_variance();
+    for (std::size_t level = 0; level < batch_samples_.size(); ++level) {
+        const std::int64_t samples = batch_samples_[level];
+        const auto staleness = static_cast<std::int64_t>(level);
+        total_.samples += samples;
+        total_.staleness += samples * staleness;
+        total_.staleness_squared += samples * staleness * staleness;
+        if (samples > 0 && histograms_on()) {
+            record_.staleness.add(staleness, static_cast<std::uint64_t>(samples));
+        }
     }
+    if (noise_) {
+        total_.relative_variance += noise_->relative_variance(batch_samples_, batch_repeats_);
+    }
+    std::fill(batch_samples_.begin(), batch_samples_.end(), 0);
+    std::fill(batch_repeats_.begin(), batch_repeats_.end(), 0);
 }
 
 void Recorder::left_store(std::int32_t uses, std::int64_t staleness) {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "sim/metrics/batch_noise.h"
 #include "sim/metrics/role_clock.h"
@@ -29,7 +30,6 @@ class Recorder {
     /// Room for this many updates; histograms leave out what happens before update `histogram_start` has ended.
     void expect(std::int64_t updates, std::int64_t histogram_start);
 
-    void begin_batch();
     void use(const SampleUse& sample);
     void end_batch();
 
@@ -49,6 +49,8 @@ class Recorder {
     bool histograms_on() const { return updates() >= record_.histogram_start; }
 
     std::optional<BatchNoise> noise_;
+    std::vector<std::int64_t> batch_samples_;  ///< of the batch at hand, by staleness
+    std::vector<std::int64_t> batch_repeats_;  ///< ordered pairs of samples that are the same rollout, by staleness
     UpdateRecord total_;
     ReplicationRecord record_;
 };

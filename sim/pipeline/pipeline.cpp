@@ -280,7 +280,6 @@ void Pipeline::use_batch() {
     batch_.clear();
     scratch_.clear();
     store_->draw_batch(version_, batch_, scratch_);
-    recorder_.begin_batch();
     for (const RolloutIndex index : batch_) {
         recorder_.use(use_rollout(rollouts_[index], version_));
     }
@@ -306,19 +305,18 @@ bool Pipeline::may_start() const {
 
 void Pipeline::start_rollouts() {
     // Workers take turns, so that a burst of permissions spreads evenly over them.
-    std::size_t turns = offering_.size();
-    while (turns > 0 && may_start()) {
+    while (!offering_.empty() && may_start()) {
         const std::uint32_t w = offering_.pop_front();
         InferenceWorker& worker = workers_[w].worker;
         const RolloutPlan& plan = source_.next();
-        --turns;
-        if (worker.paused() || !worker.has_free_slot() || !worker.has_memory(plan.prompt_tokens + plan.tokens)) {
-            workers_[w].offers_slots = false;  // it comes back when its batch has changed or it resumes
-            continue;
+        if (!worker.paused() && worker.has_free_slot() && worker.has_memory(plan.prompt_tokens + plan.tokens)) {
+            start_next_rollout(w);
+            if (worker.has_free_slot()) {
+                offering_.push_back(w);
+                continue;
+            }
         }
-        start_next_rollout(w);
-        offering_.push_back(w);
-        ++turns;
+        workers_[w].offers_slots = false;  // it comes back when its batch has changed or it resumes
     }
     const WorkerState reason = finished_groups_.empty() ? WorkerState::starved : WorkerState::blocked;
     if (reason != idle_as_) {

@@ -1,7 +1,6 @@
 #include "sim/pipeline/replay_buffer.h"
 
 #include <algorithm>
-#include <cassert>
 #include <cmath>
 #include <utility>
 
@@ -19,30 +18,23 @@ BufferShard::BufferShard(const ShardShape& shape, Sampling sampling, RandomStrea
       stream_(stream),
       freshest_(static_cast<std::size_t>(shape.capacity - shape.positives)),
       positives_(static_cast<std::size_t>(shape.positives)) {
-    items_.reserve(static_cast<std::size_t>(shape.capacity) + 1);
+    positions_.reserve(static_cast<std::size_t>(shape.capacity));
+    never_used_.reserve(static_cast<std::size_t>(shape.capacity));
 }
 
-void BufferShard::put(RolloutPool& pool, RolloutIndex rollout, std::vector<RolloutIndex>& removed) {
+void BufferShard::put(const RolloutPool& pool, RolloutIndex rollout, std::vector<RolloutIndex>& removed) {
     if (freshest_.full()) {
-        RolloutIndex leaving = freshest_.pop_front();
-        bool stays = pool[leaving].correct && positives_.capacity() > 0;
-        if (stays) {
+        const RolloutIndex leaving = freshest_.pop_front();
+        if (pool[leaving].correct && positives_.capacity() > 0) {
             if (positives_.full()) {
-                const RolloutIndex oldest = positives_.pop_front();
-                positives_.push_back(leaving);
-                leaving = oldest;
-                stays = false;
-            } else {
-                positives_.push_back(leaving);
+                removed.push_back(positives_.pop_front());
             }
-        }
-        if (!stays) {
-            erase(pool, leaving);
+            positives_.push_back(leaving);
+        } else {
             removed.push_back(leaving);
         }
     }
     freshest_.push_back(rollout);
-    insert(pool, rollout);
 }
 
 bool BufferShard::can_fill_batch() const {
@@ -53,71 +45,47 @@ bool BufferShard::can_fill_batch() const {
     return size() >= shape_.batch;
 }
 
-void BufferShard::draw_batch(RolloutPool& pool, std::int64_t version, std::vector<RolloutIndex>& batch) {
+void BufferShard::draw_batch(const RolloutPool& pool, std::int64_t version, std::vector<RolloutIndex>& batch) {
     Draw draw(stream_, static_cast<std::uint64_t>(version));
     const auto count = static_cast<std::size_t>(shape_.batch);
+    const auto present = static_cast<std::size_t>(size());
     switch (sampling_) {
         case Sampling::uniform_with_replacement:
             for (std::size_t i = 0; i < count; ++i) {
-                batch.push_back(items_[draw.below(items_.size())]);
+                batch.push_back(at(draw.below(present)));
             }
             return;
         case Sampling::uniform_without_replacement:
-            shuffle_to_front(pool, draw, 0, items_.size(), count);
-            batch.insert(batch.end(), items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(count));
-            return;
-        case Sampling::never_used_first: {
-            const std::size_t fresh = std::min(never_used_, count);
-            shuffle_to_front(pool, draw, 0, never_used_, fresh);
-            shuffle_to_front(pool, draw, never_used_, items_.size(), count - fresh);
-            const auto used = items_.begin() + static_cast<std::ptrdiff_t>(never_used_);
-            batch.insert(batch.end(), items_.begin(), items_.begin() + static_cast<std::ptrdiff_t>(fresh));
-            batch.insert(batch.end(), used, used + static_cast<std::ptrdiff_t>(count - fresh));
-            // The fresh ones change sides; from the last one on, so that the ones still to move stay where they are.
-            for (std::size_t i = fresh; i-- > 0;) {
-                exchange(pool, i, --never_used_);
+            while (positions_.size() < present) {
+                positions_.push_back(static_cast<std::uint32_t>(positions_.size()));
             }
+            draw_without_replacement(draw, positions_, count, batch);
             return;
-        }
+        case Sampling::never_used_first:
+            positions_.clear();
+            never_used_.clear();
+            for (std::uint32_t position = 0; position < present; ++position) {
+                (pool[at(position)].uses == 0 ? never_used_ : positions_).push_back(position);
+            }
+            const std::size_t fresh = std::min(never_used_.size(), count);
+            draw_without_replacement(draw, never_used_, fresh, batch);
+            draw_without_replacement(draw, positions_, count - fresh, batch);
+            return;
     }
 }
 
-void BufferShard::insert(RolloutPool& pool, RolloutIndex rollout) {
-    pool[rollout].store_position = static_cast<std::uint32_t>(items_.size());
-    items_.push_back(rollout);
-    if (sampling_ == Sampling::never_used_first) {
-        exchange(pool, items_.size() - 1, never_used_++);
-    }
-}
-
-void BufferShard::erase(RolloutPool& pool, RolloutIndex rollout) {
-    std::size_t hole = pool[rollout].store_position;
-    assert(items_[hole] == rollout);
-    if (sampling_ == Sampling::never_used_first && hole < never_used_) {
-        exchange(pool, hole, --never_used_);
-        hole = never_used_;
-    }
-    exchange(pool, hole, items_.size() - 1);
-    items_.pop_back();
-}
-
-void BufferShard::exchange(RolloutPool& pool, std::size_t a, std::size_t b) {
-    std::swap(items_[a], items_[b]);
-    pool[items_[a]].store_position = static_cast<std::uint32_t>(a);
-    pool[items_[b]].store_position = static_cast<std::uint32_t>(b);
-}
-
-void BufferShard::shuffle_to_front(RolloutPool& pool, Draw& draw, std::size_t first, std::size_t last,
-                                   std::size_t count) {
-    for (std::size_t i = first; i < first + count; ++i) {
-        exchange(pool, i, i + draw.below(last - i));
+void BufferShard::draw_without_replacement(Draw& draw, std::vector<std::uint32_t>& positions, std::size_t count,
+                                           std::vector<RolloutIndex>& batch) {
+    for (std::size_t i = 0; i < count; ++i) {
+        std::swap(positions[i], positions[i + draw.below(positions.size() - i)]);
+        batch.push_back(at(positions[i]));
     }
 }
 
 // ---- the buffer ---------------------------------------------------------------------------------------------------
 
 ReplayBuffer::ReplayBuffer(const ReplayBufferConfig& config, std::int64_t batch, std::int64_t trainers,
-                           RolloutPool& pool, std::uint64_t seed, std::uint64_t replication)
+                           const RolloutPool& pool, std::uint64_t seed, std::uint64_t replication)
     : pool_(pool) {
     const std::int64_t shards = config.sharded ? trainers : 1;
     const std::int64_t capacity = config.capacity / shards;

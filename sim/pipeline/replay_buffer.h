@@ -24,33 +24,33 @@ class BufferShard {
    public:
     BufferShard(const ShardShape& shape, Sampling sampling, RandomStream stream);
 
-    /// Adds a rollout as the freshest; appends what it pushed out to `removed`.
-    void put(RolloutPool& pool, RolloutIndex rollout, std::vector<RolloutIndex>& removed);
+    /// Adds a rollout as the freshest; appends what it pushed out to `removed`. The shard never shrinks.
+    void put(const RolloutPool& pool, RolloutIndex rollout, std::vector<RolloutIndex>& removed);
     bool can_fill_batch() const;
-    void draw_batch(RolloutPool& pool, std::int64_t version, std::vector<RolloutIndex>& batch);
-    std::int64_t size() const { return static_cast<std::int64_t>(items_.size()); }
+    void draw_batch(const RolloutPool& pool, std::int64_t version, std::vector<RolloutIndex>& batch);
+    std::int64_t size() const { return static_cast<std::int64_t>(freshest_.size() + positives_.size()); }
 
    private:
-    void insert(RolloutPool& pool, RolloutIndex rollout);
-    void erase(RolloutPool& pool, RolloutIndex rollout);
-    void exchange(RolloutPool& pool, std::size_t a, std::size_t b);
-    /// Moves `count` items drawn without replacement from items_[first, last) to the front of that range.
-    void shuffle_to_front(RolloutPool& pool, Draw& draw, std::size_t first, std::size_t last, std::size_t count);
+    RolloutIndex at(std::size_t position) const {
+        return position < freshest_.size() ? freshest_[position] : positives_[position - freshest_.size()];
+    }
+    void draw_without_replacement(Draw& draw, std::vector<std::uint32_t>& positions, std::size_t count,
+                                  std::vector<RolloutIndex>& batch);
 
     ShardShape shape_;
     Sampling sampling_;
     RandomStream stream_;
     Ring<RolloutIndex> freshest_;
     Ring<RolloutIndex> positives_;  ///< correct ones that are no longer among the freshest
-    /// Everything in the shard, for sampling by position: the first never_used_ have not been in any batch.
-    std::vector<RolloutIndex> items_;
-    std::size_t never_used_ = 0;
+    /// Positions to draw from without replacement, in the order that earlier draws left them in: every order will do.
+    std::vector<std::uint32_t> positions_;
+    std::vector<std::uint32_t> never_used_;
 };
 
 class ReplayBuffer final : public Store {
    public:
     /// `trainers` shards when the configuration says sharded, else one. Capacity and batch must divide evenly.
-    ReplayBuffer(const ReplayBufferConfig& config, std::int64_t batch, std::int64_t trainers, RolloutPool& pool,
+    ReplayBuffer(const ReplayBufferConfig& config, std::int64_t batch, std::int64_t trainers, const RolloutPool& pool,
                  std::uint64_t seed, std::uint64_t replication);
 
     bool has_room(std::int64_t /*rollouts*/) const override { return true; }
@@ -62,7 +62,7 @@ class ReplayBuffer final : public Store {
     std::int64_t size() const override;
 
    private:
-    RolloutPool& pool_;
+    const RolloutPool& pool_;
     std::vector<BufferShard> shards_;
     std::size_t next_shard_ = 0;
 };

@@ -17,6 +17,12 @@ class Ring {
     bool empty() const { return size_ == 0; }
     bool full() const { return size_ == values_.size(); }
 
+    /// The value that is `offset` places behind the oldest.
+    const Value& operator[](std::size_t offset) const {
+        assert(offset < size_);
+        return values_[at(offset)];
+    }
+
     void push_back(Value value) {
         assert(!full());
         values_[at(size_)] = value;

@@ -11,8 +11,8 @@ namespace millrace {
 /// Position in the RolloutPool. Reused after release: it orders nothing and never leaves the pipeline.
 using RolloutIndex = std::uint32_t;
 
-/// Versions are counts of updates; a run makes fewer than 2^31. The fields fill one cache line.
-struct Rollout {
+/// Versions are counts of updates; a run makes fewer than 2^31. The fields share one cache line.
+struct alignas(64) Rollout {
     std::uint64_t id = 0;  ///< how many rollouts were started before it
     Time entered;          ///< when it came to the station where it is now
     std::uint32_t group = 0;
@@ -28,7 +28,7 @@ struct Rollout {
     std::int32_t uses_in_batch = 0;  ///< by the update `last_used`
     bool correct = false;
 };
-static_assert(sizeof(Rollout) == 64);
+static_assert(sizeof(Rollout) <= 64);
 
 class RolloutPool {
    public:

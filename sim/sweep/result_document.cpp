@@ -34,6 +34,15 @@ Json estimate_json(const std::string& key, const Estimate& estimate) {
     return json;
 }
 
+/// Quoted as RFC 4180 has it: a quotation mark inside is doubled.
+std::string csv_text(const std::string& text) {
+    std::string quoted = "\"";
+    for (const char c : text) {
+        quoted += c == '"' ? "\"\"" : std::string(1, c);
+    }
+    return quoted + "\"";
+}
+
 }  // namespace
 
 std::string result_json(const Scenario& scenario, const RunResult& result) {
@@ -70,7 +79,7 @@ std::string result_json(const Scenario& scenario, const RunResult& result) {
 
 std::string result_csv(const Scenario& scenario, const RunResult& result) {
     std::string header = "name,seed,replications,warmup_updates";
-    std::string row = Json(scenario.name).dump() + "," + std::to_string(scenario.seed) + "," +
+    std::string row = csv_text(scenario.name) + "," + std::to_string(scenario.seed) + "," +
                       std::to_string(result.replications_done) + "," + std::to_string(result.warmup_updates);
     for (const auto& [key, estimate] : result.metrics) {
         header += "," + key + "," + key + ":half_width";

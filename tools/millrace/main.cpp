@@ -46,15 +46,23 @@ std::string version_text() {
                                 : "no compiler found when this was built; nothing in this version needs it");
 }
 
+bool looks_like_an_option(const std::string& word) {
+    return word.size() > 1 && word[0] == '-' && (word[1] < '0' || word[1] > '9') && word[1] != '.';
+}
+
 /// What somebody may have meant who wrote `word` where a subcommand or an option of `app` was expected.
-std::string suggestion(const CLI::App& app, const std::string& word) {
+std::string suggestion(const CLI::App& app, std::string word) {
     std::vector<std::string> names;
-    if (word.starts_with("-")) {
+    const bool is_option = word.starts_with("-");
+    if (is_option) {
+        word.erase(0, word.find_first_not_of('-'));
         for (const CLI::Option* option : app.get_options()) {
-            for (const std::string& name : option->get_lnames()) {
-                names.push_back("--" + name);
-            }
+            names.insert(names.end(), option->get_lnames().begin(), option->get_lnames().end());
         }
+        // Ties go to the first, and a letter left out is a likelier slip than a wrong one: --sed means --seed, not
+        // --set.
+        std::stable_sort(names.begin(), names.end(),
+                         [](const std::string& a, const std::string& b) { return a.size() > b.size(); });
     } else {
         for (const CLI::App* subcommand : app.get_subcommands({})) {
             names.push_back(subcommand->get_name());
@@ -62,7 +70,7 @@ std::string suggestion(const CLI::App& app, const std::string& word) {
     }
     const std::vector<std::string_view> views(names.begin(), names.end());
     const std::string nearest = nearest_name(word, views);
-    return nearest.empty() ? "" : " Did you mean " + nearest + "?";
+    return nearest.empty() ? "" : " Did you mean " + std::string(is_option ? "--" : "") + nearest + "?";
 }
 
 /// CLI11's complaint in this program's words. `words` are the arguments as typed.
@@ -82,7 +90,7 @@ int explain_usage_error(const CLI::App& app, const CLI::ParseError& error, const
         std::string unknown;
         for (const std::string& word : words) {
             const std::string name = word.substr(0, word.find('='));
-            if (word.starts_with("--") && where->get_option_no_throw(name) == nullptr) {
+            if (looks_like_an_option(word) && where->get_option_no_throw(name) == nullptr) {
                 unknown = name;
                 break;
             }
@@ -106,6 +114,8 @@ int run(int argc, char** argv) {
     app.require_subcommand(1);
     app.footer("Exit codes: 0 done, 1 the run failed, 2 usage, 3 bad input file, 130 interrupted.");
     const auto formats = CLI::IsMember({"table", "json", "csv"});
+    // An empty one is a shell variable that was not set.
+    const CLI::Validator file_name([](const std::string& name) { return name.empty() ? "needs a name" : ""; }, "");
 
     RunCommandOptions run_options;
     run_options.command_line = joined(argc, argv);
@@ -118,9 +128,11 @@ int run(int argc, char** argv) {
                     "Override one value, e.g. --set workers.count=6; repeatable")
         ->type_name("PATH=VALUE")
         ->allow_extra_args(false);
-    run->add_option("--seed", seed, "Seed of all random numbers; the same as --set seed=N")->type_name("N");
-    run->add_option("--replications", replications, "Independent replications; the same as --set replications=N")
-        ->type_name("N");
+    const CLI::Option* seed_option =
+        run->add_option("--seed", seed, "Seed of all random numbers; the same as --set seed=N")->type_name("N");
+    const CLI::Option* replications_option =
+        run->add_option("--replications", replications, "Independent replications; the same as --set replications=N")
+            ->type_name("N");
     run->add_option("--jobs", jobs, "Threads; the result does not depend on it")->type_name("N")->capture_default_str();
     run->add_option("--format", run_options.format, "What standard output shows")
         ->check(formats)
@@ -128,9 +140,11 @@ int run(int argc, char** argv) {
     run->add_option(
            "--output", run_options.output,
            "Also write the JSON result to FILE, and FILE.manifest.json beside it; - writes JSON to standard output")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(file_name);
     run->add_option("--steps", run_options.steps, "Write one JSON line per update and replication to FILE")
-        ->type_name("FILE");
+        ->type_name("FILE")
+        ->check(file_name);
     run->add_flag("--quiet", run_options.quiet, "No progress on standard error");
 
     DesignOptions design_options;
@@ -167,11 +181,11 @@ int run(int argc, char** argv) {
 
     if (run->parsed()) {
         constexpr std::int64_t largest = std::int64_t{1} << 53;
-        if (!seed.empty()) {
+        if (seed_option->count() > 0) {
             run_options.scenario.overrides.push_back("seed=" +
                                                      std::to_string(whole_number("--seed", seed, 0, largest)));
         }
-        if (!replications.empty()) {
+        if (replications_option->count() > 0) {
             run_options.scenario.overrides.push_back(
                 "replications=" + std::to_string(whole_number("--replications", replications, 1, 1'000'000)));
         }

@@ -106,19 +106,35 @@ std::string manifest(const RunCommandOptions& options, const RunResult& result, 
     return json.dump(2) + "\n";
 }
 
-void write_file(const std::string& path, const std::string& text) {
-    SafeFile file(path);
-    file.stream() << text;
-    file.commit();
-}
+/// Every file this run was asked for, opened before it starts.
+struct OutputFiles {
+    std::unique_ptr<SafeFile> result;
+    std::unique_ptr<SafeFile> manifest;
+    std::unique_ptr<SafeFile> steps;
+
+    explicit OutputFiles(const RunCommandOptions& options) {
+        const std::string manifest_name = options.output + ".manifest.json";
+        if (!options.output.empty() && options.output != "-") {
+            if (options.steps == options.output || options.steps == manifest_name) {
+                throw UsageError("the result and the step log cannot both be written to " + options.steps);
+            }
+            result = std::make_unique<SafeFile>(options.output);
+            manifest = std::make_unique<SafeFile>(manifest_name);
+        }
+        if (options.steps == "-") {
+            throw UsageError("the step log needs a file of its own: standard output shows the result");
+        }
+        if (!options.steps.empty()) {
+            steps = std::make_unique<SafeFile>(options.steps);
+        }
+    }
+};
 
 }  // namespace
 
 int run_command(const RunCommandOptions& options) {
     const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides);
-    const bool to_file = !options.output.empty() && options.output != "-";
-    std::unique_ptr<SafeFile> output = to_file ? std::make_unique<SafeFile>(options.output) : nullptr;
-    std::unique_ptr<SafeFile> steps = options.steps.empty() ? nullptr : std::make_unique<SafeFile>(options.steps);
+    OutputFiles files(options);
 
     const std::string started = time_of_day();
     const auto start = std::chrono::steady_clock::now();
@@ -130,7 +146,7 @@ int run_command(const RunCommandOptions& options) {
         run.jobs = options.jobs;
         run.interrupt = &interrupted;
         run.progress = [&](double share) { progress.show(share); };
-        run.steps = steps ? &steps->stream() : nullptr;
+        run.steps = files.steps ? &files.steps->stream() : nullptr;
         result = run_replications(scenario, run);
     }
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
@@ -148,13 +164,14 @@ int run_command(const RunCommandOptions& options) {
     } else {
         std::cout << run_table(scenario, result);
     }
-    if (output) {
-        output->stream() << result_json(scenario, result);
-        output->commit();
-        write_file(options.output + ".manifest.json", manifest(options, result, started, wall.count()));
+    if (files.result) {
+        files.result->stream() << result_json(scenario, result);
+        files.result->commit();
+        files.manifest->stream() << manifest(options, result, started, wall.count());
+        files.manifest->commit();
     }
-    if (steps) {
-        steps->commit();
+    if (files.steps) {
+        files.steps->commit();
     }
     std::cout.flush();
     if (!std::cout) {

@@ -15,6 +15,10 @@ SafeFile::SafeFile(const std::string& path) : path_(path), temporary_(path + ".p
     if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
         throw UsageError("cannot write " + path + ": it is a directory");
     }
+    if (std::error_code ignored;
+        std::filesystem::exists(path, ignored) && !std::filesystem::is_regular_file(path, ignored)) {
+        throw UsageError("cannot write " + path + ": it is not a regular file");  // renaming would replace a device
+    }
     errno = 0;
     stream_.open(temporary_, std::ios::binary | std::ios::trunc);
     if (!stream_) {
