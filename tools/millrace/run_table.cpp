@@ -18,25 +18,21 @@ std::string print(const char* format, Values... values) {
     return line.data();
 }
 
-/// Four significant digits without an exponent in the range people read.
-std::string number(double value) {
+/// So many significant digits, without an exponent in the range people read.
+std::string number(double value, int digits = 4) {
     const double size = std::abs(value);
-    if (value == 0.0) {
+    if (size < 1e-12) {
         return "0";
     }
     if (size >= 1e7 || size < 1e-4) {
-        return print("%.3e", value);
+        return print("%.*e", digits - 1, value);
     }
-    const int digits_before = std::max(1, static_cast<int>(std::floor(std::log10(size))) + 1);
-    return print("%.*f", std::max(0, 4 - digits_before), value);
+    return print("%.*f", std::max(0, digits - 1 - static_cast<int>(std::floor(std::log10(size)))), value);
 }
 
-/// Two significant digits: how well the mean is known.
+/// How well a mean is known: two digits say it.
 std::string uncertainty(double half_width) {
-    if (half_width < 1e-12) {
-        return "0";
-    }
-    return half_width < 1e-4 ? print("%.1e", half_width) : number(std::stod(print("%.1e", half_width)));
+    return number(half_width, 2);
 }
 
 std::string group_of(const std::string& key) {
