@@ -108,16 +108,6 @@ std::map<std::string, double> formulas(const Scenario& scenario) {
     if (config.noise && flat(config.noise->sigma2) && config.noise->rho == 0.0) {
         formula["noise/relative_variance"] = flat_relative_variance(config);
     }
-    if (config.admission || config.trainers.fresh_per_update > 0) {
-        // Who waits for whom now depends on the spread of the service times: no closed form here.
-        if (config.admission) {
-            const double fresh = number(config.admission->rollouts_per_update);
-            formula["rollouts/generated_per_update"] = fresh;
-            formula["replay/mean"] = mean_replay_ratio_sync(B, fresh);
-        }
-        return formula;
-    }
-
     const double trainer_period_s =
         costs.gpu_s_per_update / T + (config.weight_sync.trainers_wait
                                           ? config.weight_sync.transfer_s.mean() / number(config.weight_sync.every)
@@ -128,8 +118,19 @@ std::map<std::string, double> formulas(const Scenario& scenario) {
     const bool drops = queue != nullptr && queue->overflow == Overflow::drop_oldest;
     const double generated = buffer != nullptr || drops ? B * period_s / rollout_period_s : B;
 
+    // By definition, whatever makes the pipeline wait in fact.
     formula["compute/gamma"] = buffer != nullptr ? compute_ratio(W, T, costs.mu)
                                                  : (W + T) * period_s / (costs.gpu_s_per_update * (1.0 + costs.mu));
+    if (config.admission || config.trainers.fresh_per_update > 0) {
+        // Who waits for whom now depends on the spread of the service times: no closed form here.
+        if (config.admission) {
+            const double fresh = number(config.admission->rollouts_per_update);
+            formula["rollouts/generated_per_update"] = fresh;
+            formula["replay/mean"] = mean_replay_ratio_sync(B, fresh);
+        }
+        return formula;
+    }
+
     formula["compute/gamma_simulated"] = (W + T) * period_s / (costs.gpu_s_per_update * (1.0 + costs.mu));
     formula["compute/effective_mu"] = effective_mu_of_replay_ratio(B / generated, W, T);
     formula["compute/reserved_gpu_s_per_update"] = (W + T) * period_s;

@@ -24,8 +24,8 @@ PipelineConfig reference_pipeline(std::int64_t workers, std::int64_t slots, cons
     config.reward = RewardConfig{Distribution::uniform(0.5, 1.5), std::nullopt, 0.5};
     config.trainers.batch = 512;
     // The workers make about 85 rollouts a second; the trainers can just use them.
-    config.trainers.service = FixedTrainerService{
-        Distribution::constant(512.0 * 1000.0 * 0.0117 / static_cast<double>(workers * slots))};
+    config.trainers.service =
+        FixedTrainerService{Distribution::constant(512.0 * 1000.0 * 0.0117 / static_cast<double>(workers * slots))};
     config.store = store;
     config.weight_sync.transfer_s = Distribution::constant(1.0);
     config.noise = NoiseConfig{FloorGrowthNoise{1.0, 0.1, 1.0}, 0.1};

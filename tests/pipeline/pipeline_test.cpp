@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/engine/allocation_counter.h"
 #include "tests/pipeline/sample_pipelines.h"
 
 using namespace millrace;
@@ -200,6 +201,22 @@ TEST_CASE("draws are keyed by their purpose: more workers leave the trainers' ti
         return r.updates.back().trainer_ns[static_cast<std::size_t>(TrainerState::busy)];
     };
     CHECK(busy(five.take_record()) == busy(seven.take_record()));
+}
+
+TEST_CASE("the steady state of every kind of pipeline allocates nothing") {
+    for (const NamedPipeline& sample : sample_pipelines()) {
+        INFO(sample.name);
+        // The longer run allocates its longer record in one piece, and now and then a larger ring or histogram.
+        const auto allocated = [&](std::int64_t updates) {
+            const std::uint64_t before = allocations();
+            Pipeline pipeline(sample.config, 3, 0);
+            pipeline.run(updates);
+            return allocations() - before;
+        };
+        const std::uint64_t settled = allocated(300);
+        const std::uint64_t longer = allocated(1500);
+        CHECK(longer - settled < 40);  // of some 100,000 events
+    }
 }
 
 TEST_CASE("a deadlock is named, with what waits for what") {
