@@ -6,7 +6,7 @@
 #include <new>
 
 // All forms of new end in malloc or aligned_alloc and all forms of delete in free, so they pair up under sanitizers as
-// well. The array and nothrow forms of the standard library call these.
+// well: AddressSanitizer brings nothrow forms of its own, so these are here too.
 
 namespace {
 
@@ -46,6 +46,15 @@ void* operator new[](std::size_t size) {
 
 void* operator new[](std::size_t size, std::align_val_t alignment) {
     return ::operator new(size, alignment);
+}
+
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
+    count.fetch_add(1, std::memory_order_relaxed);
+    return std::malloc(size > 0 ? size : 1);
+}
+
+void* operator new[](std::size_t size, const std::nothrow_t& nothrow) noexcept {
+    return ::operator new(size, nothrow);
 }
 
 void operator delete(void* memory) noexcept {
