@@ -115,6 +115,11 @@ struct ReplayBufferConfig {
 
 using StoreConfig = std::variant<TransferQueueConfig, ReplayBufferConfig>;
 
+/// Rollouts that the store holds.
+inline std::int64_t capacity(const StoreConfig& store) {
+    return std::visit([](const auto& kind) { return kind.capacity; }, store);
+}
+
 // ---- control ------------------------------------------------------------------------------------------------------
 
 enum class InFlight {

@@ -1,30 +1,8 @@
 #include "sim/theory/compute_ratio.h"
 
-#include <cmath>
-#include <sstream>
-#include <stdexcept>
+#include "sim/theory/arguments.h"
 
 namespace millrace {
-
-namespace {
-
-void require_positive(double value, const char* what) {
-    if (!(value > 0.0) || !std::isfinite(value)) {
-        std::ostringstream sentence;
-        sentence << "The " << what << " must be positive and finite, but is " << value << ".";
-        throw std::domain_error(sentence.str());
-    }
-}
-
-void require_not_negative(double value, const char* what) {
-    if (!(value >= 0.0) || !std::isfinite(value)) {
-        std::ostringstream sentence;
-        sentence << "The " << what << " must be zero or positive and finite, but is " << value << ".";
-        throw std::domain_error(sentence.str());
-    }
-}
-
-}  // namespace
 
 double compute_ratio(double workers, double trainers, double mu) {
     return update_compute_with_buffer(workers, trainers) / update_compute_without_buffer(mu);

@@ -6,23 +6,13 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "sim/theory/arguments.h"
+
 namespace millrace {
 
 namespace {
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
-
-void require(bool holds, const char* what, const char* condition, double value) {
-    if (!holds) {
-        std::ostringstream sentence;
-        sentence << "The " << what << " must be " << condition << ", but is " << value << ".";
-        throw std::domain_error(sentence.str());
-    }
-}
-
-void require_positive(double value, const char* what) {
-    require(value > 0.0 && std::isfinite(value), what, "positive and finite", value);
-}
 
 void require_mu_and_rho(double mu, double rho) {
     require_positive(mu, "imbalance mu");

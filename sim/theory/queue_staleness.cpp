@@ -8,23 +8,13 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "sim/theory/arguments.h"
+
 namespace millrace {
 
 namespace {
 
 constexpr double largest_log_sd = 8.0;
-
-void require(bool holds, const char* what, const char* condition, double value) {
-    if (!holds) {
-        std::ostringstream sentence;
-        sentence << "The " << what << " must be " << condition << ", but is " << value << ".";
-        throw std::domain_error(sentence.str());
-    }
-}
-
-void require_positive(double value, const char* what) {
-    require(value > 0.0 && std::isfinite(value), what, "positive and finite", value);
-}
 
 void require_load(const TransferQueueLoad& load) {
     require_positive(load.concurrency, "concurrency");
