@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstddef>
 #include <stdexcept>
 
 #include "sim/engine/laws.h"
@@ -275,7 +276,8 @@ struct Conditioner {
         return Distribution::mixture(std::move(components));
     }
     Distribution operator()(const laws::Empirical& law) const {
-        return Distribution::empirical({law.values.begin(), law.values.begin() + law.count_below(cap)});
+        const auto end = law.values.begin() + static_cast<std::ptrdiff_t>(law.count_below(cap));
+        return Distribution::empirical({law.values.begin(), end});
     }
     Distribution operator()(const laws::QuantileTable& law) const {
         auto points = law.points_below(cap);

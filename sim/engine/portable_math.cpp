@@ -1,8 +1,10 @@
 #include "sim/engine/portable_math.h"
 
+#include <algorithm>
 #include <cmath>
 
-// std::sqrt and std::fabs are exact (correctly rounded) by IEEE 754; nothing else of the C library is used.
+// std::sqrt, std::fabs and std::copysign are exact (correctly rounded) by IEEE 754; nothing else of the C library is
+// used.
 
 namespace millrace::portable {
 
@@ -267,14 +269,14 @@ double normal_quantile(double p) {
         const double r = 0.180625 - q * q;
         return q * polynomial(centre_top, r) / polynomial(centre_bottom, r);
     }
-    const double tail = q < 0.0 ? p : 1.0 - p;
+    const double tail = std::min(p, 1.0 - p);
     if (!(tail > 0.0)) {
-        return tail == 0.0 ? (q < 0.0 ? -detail::infinity : detail::infinity) : detail::not_a_number;
+        return tail == 0.0 ? std::copysign(detail::infinity, q) : detail::not_a_number;
     }
     const double r = std::sqrt(-log(tail));
     const double z = r <= 5.0 ? polynomial(tail_top, r - 1.6) / polynomial(tail_bottom, r - 1.6)
                               : polynomial(far_top, r - 5.0) / polynomial(far_bottom, r - 5.0);
-    return q < 0.0 ? -z : z;
+    return std::copysign(z, q);
 }
 
 // ---- the gamma function ----

