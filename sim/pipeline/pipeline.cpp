@@ -21,6 +21,9 @@ std::int64_t first_batch(const PipelineConfig& config) {
     return (needed + size - 1) / size * size;
 }
 
+/// Beyond what a pipeline of any size has to do at one instant, in proportion to which stuck_after_ grows.
+constexpr std::int64_t most_events_at_once = 1'000'000;
+
 std::optional<std::int64_t> kv_cap(const WorkersConfig& workers) {
     const auto* step = std::get_if<StepService>(&workers.service);
     return step ? step->kv_cap_tokens : std::nullopt;
@@ -74,20 +77,26 @@ bool Pipeline::run(std::int64_t updates, std::int64_t histogram_start, const std
     settle();
 
     std::int64_t reported = 0;
+    std::int64_t events_at_once = 0;
     Event event;
     while (version_ < updates) {
+        const Time before = now();
         if (!events_.pop(event)) {
             throw PipelineStuck("deadlock: nothing is left to happen. " + explain());
         }
         handle(event);
+        events_at_once = now() == before ? events_at_once + 1 : 0;
+        if (events_at_once > stuck_after_ + most_events_at_once) {
+            throw PipelineStuck("time stands still: a service law takes less than a nanosecond. " + explain());
+        }
         if (version_ != reported) {
             reported = version_;
             if (updates_done != nullptr) {
                 updates_done->fetch_add(1, std::memory_order_relaxed);
             }
-            if (interrupt != nullptr && interrupt->load(std::memory_order_relaxed)) {
-                return version_ >= updates;
-            }
+        }
+        if (interrupt != nullptr && interrupt->load(std::memory_order_relaxed)) {
+            return version_ >= updates;
         }
     }
     return true;

@@ -258,6 +258,14 @@ TEST_CASE("a full queue with no room for a group is a deadlock") {
     CHECK_THROWS_WITH_AS(pipeline.run(10), doctest::Contains("store.capacity"), PipelineStuck);
 }
 
+TEST_CASE("a pipeline whose rollouts take no time is reported, not simulated for ever") {
+    PipelineConfig config = first_order_pipeline(5.28, 2, 1);
+    config.workers.service = StepService{1e-13, 0.0, 0.0, 0.0, std::nullopt};
+    config.workers.length = Distribution::constant(100.0);
+    Pipeline pipeline(config, 1, 0);
+    CHECK_THROWS_WITH_AS(pipeline.run(10), doctest::Contains("time stands still"), PipelineStuck);
+}
+
 TEST_CASE("a rollout that fits in no worker's memory is named") {
     PipelineConfig config = first_order_pipeline(5.28, 2, 1);
     config.workers.service = StepService{1e-3, 0.0, 0.0, 0.0, 500};
