@@ -22,7 +22,7 @@ enum class Purpose : std::uint64_t {
     reward_correct = 5,   ///< index = rollout id
     trainer_service = 6,  ///< index = update
     weight_transfer = 7,  ///< entity = worker, index = policy version
-    batch_sampling = 8,   ///< entity = shard, index = sample number
+    batch_sampling = 8,   ///< entity = shard, index = policy version that the update starts from
     test_arrivals = 100,  ///< free for tests
     test_services = 101,
     test_schedule = 102,

@@ -11,6 +11,8 @@
 
 namespace millrace {
 
+__extension__ typedef __int128 Int128;  // for sums of times over many workers; __extension__: not ISO C++
+
 struct Duration {
     std::int64_t ns = 0;
 
@@ -41,8 +43,14 @@ struct Time {
     constexpr auto operator<=>(const Time&) const = default;
 };
 
+/// Throws std::overflow_error after 292 years.
 constexpr Time operator+(Time t, Duration d) {
-    return {t.ns + d.ns};
+    Time sum;
+    if (__builtin_add_overflow(t.ns, d.ns, &sum.ns)) [[unlikely]] {
+        throw std::overflow_error(
+            "the simulated time has passed 292 years: the service laws are too slow for the horizon");
+    }
+    return sum;
 }
 constexpr Duration operator-(Time a, Time b) {
     return {a.ns - b.ns};

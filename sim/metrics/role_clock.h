@@ -24,10 +24,10 @@ class RoleClock {
     std::int64_t members(State state) const { return members_[index(state)]; }
 
     /// Member-nanoseconds spent in each state up to `now`.
-    std::array<std::int64_t, states> spent_ns(Time now) const {
+    std::array<Int128, states> spent_ns(Time now) const {
         auto spent = spent_ns_;
         for (std::size_t state = 0; state < states; ++state) {
-            spent[state] += members_[state] * (now - last_).ns;
+            spent[state] += static_cast<Int128>(members_[state]) * (now - last_).ns;
         }
         return spent;
     }
@@ -45,7 +45,7 @@ class RoleClock {
     }
 
     std::array<std::int64_t, states> members_{};
-    std::array<std::int64_t, states> spent_ns_{};
+    std::array<Int128, states> spent_ns_{};
     Time last_;
 };
 

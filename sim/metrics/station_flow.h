@@ -28,17 +28,15 @@ class StationFlow {
     /// Integral over time of the number present up to `now`, in rollout seconds: a rollout contributes the time from
     /// its entry to its exit, or to now.
     double presence_s(Time now) const {
-        return static_cast<double>(exit_times_ - entry_times_ + static_cast<WideInt>(present()) * now.ns) * 1e-9;
+        return static_cast<double>(exit_times_ - entry_times_ + static_cast<Int128>(present()) * now.ns) * 1e-9;
     }
 
    private:
-    __extension__ using WideInt = __int128;  // sums of times outgrow 64 bits in a long run
-
     std::int64_t entered_ = 0;
     std::int64_t left_ = 0;
-    WideInt entry_times_ = 0;
-    WideInt exit_times_ = 0;
-    WideInt sojourn_ns_ = 0;
+    Int128 entry_times_ = 0;
+    Int128 exit_times_ = 0;
+    Int128 sojourn_ns_ = 0;
 };
 
 }  // namespace millrace

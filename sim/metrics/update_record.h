@@ -35,8 +35,8 @@ struct UpdateRecord {
     double store_presence_s = 0.0;
     double running_presence_s = 0.0;  ///< rollouts on workers, integrated over time
 
-    std::array<std::int64_t, 4> worker_ns{};   ///< by WorkerState
-    std::array<std::int64_t, 3> trainer_ns{};  ///< by TrainerState
+    std::array<Int128, 4> worker_ns{};   ///< by WorkerState
+    std::array<Int128, 3> trainer_ns{};  ///< by TrainerState
 };
 
 /// Everything one replication leaves behind.

@@ -1,7 +1,7 @@
 // What a pipeline is made of: the typed form of a scenario's stations, laws and policies.
 //
 // Field names follow the scenario's keys (`workers.count` is workers.count). A PipelineConfig that came from the
-// scenario decoder is complete and consistent; feasibility.h states what "consistent" means.
+// scenario decoder is complete and consistent; sim/scenario/consistency.h states what "consistent" means.
 #pragma once
 
 #include <cstdint>

@@ -14,6 +14,7 @@ constexpr std::uint64_t slot_mask = (std::uint64_t{1} << slot_bits) - 1;
 
 InferenceWorker::InferenceWorker(const StepTiming& law, std::int64_t slots, std::optional<std::int64_t> kv_cap_tokens)
     : law_(law),
+      counts_context_(law.per_context_token_ns > 0.0),
       free_memory_(kv_cap_tokens.value_or(std::numeric_limits<std::int64_t>::max())),
       slots_(static_cast<std::size_t>(slots)) {
     assert(slots >= 1 && static_cast<std::uint64_t>(slots) <= slot_mask);
@@ -24,12 +25,13 @@ InferenceWorker::InferenceWorker(const StepTiming& law, std::int64_t slots, std:
     joining_.reserve(slots_.size());
 }
 
-void InferenceWorker::join(Time now, RolloutIndex rollout, std::int64_t prompt_tokens, std::int64_t steps) {
-    assert(!paused() && has_free_slot() && has_memory(prompt_tokens + steps) && steps >= 1);
-    free_memory_ -= prompt_tokens + steps;
+void InferenceWorker::join(Time now, RolloutIndex rollout, std::int64_t prompt_tokens, std::int64_t response_tokens,
+                           std::int64_t steps) {
+    assert(!paused() && has_free_slot() && has_memory(prompt_tokens + response_tokens) && steps >= 1);
+    free_memory_ -= prompt_tokens + response_tokens;
     const std::uint32_t slot = free_slots_.back();
     free_slots_.pop_back();
-    slots_[slot] = {rollout, prompt_tokens, steps};
+    slots_[slot] = {rollout, prompt_tokens, response_tokens, steps};
 
     if (epoch_.sequences == 0) {
         epoch_start_ = now;
@@ -48,7 +50,9 @@ void InferenceWorker::join(Time now, RolloutIndex rollout, std::int64_t prompt_t
 void InferenceWorker::admit(std::size_t slot) {
     const Sequence& sequence = slots_[slot];
     ++epoch_.sequences;
-    epoch_.context_tokens += sequence.prompt_tokens;
+    if (counts_context_) {
+        epoch_.context_tokens += sequence.prompt_tokens;
+    }
     epoch_.prefill_tokens += sequence.prompt_tokens;
     const auto last_step = static_cast<std::uint64_t>(steps_done_ + sequence.steps);
     ends_.push(KeyHeap::Key{last_step} << 64 | (admitted_++ << slot_bits | slot));
@@ -75,7 +79,9 @@ void InferenceWorker::change_batch(Time now, std::vector<RolloutIndex>& finished
     const std::int64_t steps = steps_to_next_change();
     if (steps > 0) {
         steps_done_ += steps;
-        epoch_.context_tokens += steps * epoch_.sequences;
+        if (counts_context_) {
+            epoch_.context_tokens += steps * epoch_.sequences;
+        }
         epoch_.prefill_tokens = 0;
         epoch_start_ = now;
     }
@@ -83,9 +89,11 @@ void InferenceWorker::change_batch(Time now, std::vector<RolloutIndex>& finished
         const auto slot = static_cast<std::uint32_t>(static_cast<std::uint64_t>(ends_.top()) & slot_mask);
         ends_.pop();
         const Sequence& ended = slots_[slot];
-        const std::int64_t tokens = ended.prompt_tokens + ended.steps;
+        const std::int64_t tokens = ended.prompt_tokens + ended.response_tokens;
         --epoch_.sequences;
-        epoch_.context_tokens -= tokens;
+        if (counts_context_) {
+            epoch_.context_tokens -= tokens;
+        }
         free_memory_ += tokens;
         finished.push_back(ended.rollout);
         free_slots_.push_back(slot);

@@ -28,8 +28,10 @@ class InferenceWorker {
     bool has_memory(std::int64_t tokens) const { return tokens <= free_memory_; }
 
     /// A sequence of `steps` >= 1 steps joins: now if the worker stands between two steps, else at the next boundary.
-    /// Not while paused.
-    void join(Time now, RolloutIndex rollout, std::int64_t prompt_tokens, std::int64_t steps);
+    /// Not while paused. It reserves memory for its prompt and response; under the step law its steps are the tokens of
+    /// the response.
+    void join(Time now, RolloutIndex rollout, std::int64_t prompt_tokens, std::int64_t response_tokens,
+              std::int64_t steps);
 
     /// When the batch changes next; none while the worker is empty or paused.
     std::optional<Time> next_change();
@@ -47,6 +49,7 @@ class InferenceWorker {
     struct Sequence {
         RolloutIndex rollout = 0;
         std::int64_t prompt_tokens = 0;
+        std::int64_t response_tokens = 0;
         std::int64_t steps = 0;
     };
 
@@ -55,6 +58,7 @@ class InferenceWorker {
     std::int64_t next_end();
 
     StepTiming law_;
+    bool counts_context_;       ///< only where it costs time: under the first-order law steps are not tokens
     std::int64_t free_memory_;  ///< tokens that nobody has reserved; effectively unlimited without a cap
 
     Time epoch_start_;

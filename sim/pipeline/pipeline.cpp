@@ -60,8 +60,14 @@ Pipeline::Pipeline(const PipelineConfig& config, std::uint64_t seed, std::uint64
     for (std::int64_t w = 0; w < config.workers.count; ++w) {
         workers_.emplace_back(InferenceWorker(timing, config.workers.slots, kv_cap(config.workers)));
     }
-    // A store that has seen this many arrivals while the trainers waited holds what it will ever hold.
+    // A store that has seen this many arrivals while the trainers waited holds what it will ever hold; one that waits
+    // for rare correct rollouts takes longer.
     stuck_after_ = 100 * (capacity(config.store) + config.trainers.batch + config.groups.size) + 10 * total_slots_;
+    if (const auto* buffer = std::get_if<ReplayBufferConfig>(&config.store);
+        buffer && buffer->positive_bias_delta > 0) {
+        const double correct = config.reward.value_or(RewardConfig{}).correct_probability;
+        stuck_after_ = static_cast<std::int64_t>(static_cast<double>(stuck_after_) / std::max(correct, 1e-3));
+    }
     rollouts_.reserve(static_cast<std::size_t>(total_slots_ + capacity(config.store) + 4 * config.groups.size));
     batch_.reserve(static_cast<std::size_t>(config.trainers.batch));
 }
@@ -139,17 +145,14 @@ void Pipeline::on_batch_change(std::uint32_t w) {
     scratch_.clear();
     place.worker.change_batch(now(), scratch_);
     for (const RolloutIndex rollout : scratch_) {
-        on_generated(w, rollout);
+        on_generated(rollout);
     }
     offer_slots(w);
     touch(w);
 }
 
-void Pipeline::on_generated(std::uint32_t w, RolloutIndex index) {
+void Pipeline::on_generated(RolloutIndex index) {
     Rollout& rollout = rollouts_[index];
-    if (sync_.in_flight() == InFlight::in_place) {
-        rollout.version_finished = sync_.version(w);
-    }
     recorder_.generated();
     flows_.workers.leave(now(), rollout.entered);
     if (reward_.instant()) {
@@ -299,110 +302,6 @@ void Pipeline::leave_store(RolloutIndex index) {
     flows_.store.leave(now(), rollout.entered);
     recorder_.left_store(rollout.uses, version_ - rollout.version_started);
     rollouts_.release(index);
-}
-
-bool Pipeline::may_start() const {
-    // A finished rollout that finds no room in the store keeps a slot occupied, as in the paper's listing, where a
-    // worker that cannot put its rollout does not begin another.
-    const auto held_back = static_cast<std::int64_t>(finished_groups_.size()) * config_.groups.size;
-    return admission_.allows() && flows_.workers.present() + held_back < total_slots_;
-}
-
-void Pipeline::start_rollouts() {
-    // Workers take turns, so that a burst of permissions spreads evenly over them.
-    while (!offering_.empty() && may_start()) {
-        const std::uint32_t w = offering_.pop_front();
-        InferenceWorker& worker = workers_[w].worker;
-        const RolloutPlan& plan = source_.next();
-        if (!worker.paused() && worker.has_free_slot() && worker.has_memory(plan.prompt_tokens + plan.tokens)) {
-            start_next_rollout(w);
-            if (worker.has_free_slot()) {
-                offering_.push_back(w);
-                continue;
-            }
-        }
-        workers_[w].offers_slots = false;  // it comes back when its batch has changed or it resumes
-    }
-    const WorkerState reason = finished_groups_.empty() ? WorkerState::starved : WorkerState::blocked;
-    if (reason != idle_as_) {
-        worker_clock_.move_all(now(), idle_as_, reason);
-        idle_as_ = reason;
-    }
-}
-
-void Pipeline::start_next_rollout(std::uint32_t w) {
-    const RolloutPlan& plan = source_.next();
-    const RolloutIndex index = rollouts_.acquire();
-    Rollout& rollout = rollouts_[index];
-    rollout.id = plan.id;
-    rollout.prompt_tokens = plan.prompt_tokens;
-    rollout.tokens = plan.tokens;
-    rollout.correct = plan.correct;
-    rollout.version_started = sync_.version(w);
-    rollout.version_finished = rollout.version_started;
-    if (plan.first_of_group) {
-        open_group_ = groups_.open(rollout.version_started);
-    }
-    rollout.group = open_group_;
-    rollout.version_group = groups_.version(open_group_);
-    groups_.add(open_group_, index);
-    rollout.entered = now();
-    flows_.workers.enter(now());
-    admission_.take();
-    workers_[w].worker.join(now(), index, plan.prompt_tokens, plan.steps);
-    source_.advance();
-    touch(w);
-}
-
-void Pipeline::offer_slots(std::uint32_t w) {
-    if (!workers_[w].offers_slots) {
-        workers_[w].offers_slots = true;
-        offering_.push_back(w);
-    }
-}
-
-void Pipeline::touch(std::uint32_t w) {
-    if (!workers_[w].needs_wake_up) {
-        workers_[w].needs_wake_up = true;
-        touched_.push_back(w);
-    }
-}
-
-void Pipeline::schedule_wake_ups() {
-    for (const std::uint32_t w : touched_) {
-        WorkerPlace& place = workers_[w];
-        place.needs_wake_up = false;
-        events_.cancel(place.wake_up);
-        place.wake_up = {};
-        if (const auto change = place.worker.next_change()) {
-            place.wake_up = events_.schedule(*change, {static_cast<std::uint32_t>(What::batch_change), w, 0});
-        }
-        set_state(w);
-    }
-    touched_.clear();
-}
-
-void Pipeline::set_state(std::uint32_t w) {
-    WorkerPlace& place = workers_[w];
-    const Activity activity = place.worker.paused()         ? Activity::paused
-                              : place.worker.occupied() > 0 ? Activity::busy
-                                                            : Activity::idle;
-    if (activity != place.activity) {
-        worker_clock_.move(now(), state(place.activity), state(activity));
-        place.activity = activity;
-    }
-}
-
-WorkerState Pipeline::state(Activity activity) const {
-    switch (activity) {
-        case Activity::busy:
-            return WorkerState::busy;
-        case Activity::paused:
-            return WorkerState::paused;
-        case Activity::idle:
-            break;
-    }
-    return idle_as_;
 }
 
 }  // namespace millrace

@@ -75,13 +75,14 @@ class Pipeline {
         InferenceWorker worker;
         Activity activity = Activity::idle;
         EventHandle wake_up;
-        bool offers_slots = false;   ///< stands in offering_
-        bool needs_wake_up = false;  ///< its next change has to be scheduled anew; stands in touched_
+        bool offers_slots = false;         ///< stands in offering_
+        std::int64_t declined_tokens = 0;  ///< the rollout it last had no memory for; 0: none. Stands in declined_
+        bool needs_wake_up = false;        ///< its next change has to be scheduled anew; stands in touched_
     };
 
     void handle(const Event& event);
     void on_batch_change(std::uint32_t worker);
-    void on_generated(std::uint32_t worker, RolloutIndex rollout);
+    void on_generated(RolloutIndex rollout);
     void on_graded(RolloutIndex rollout);
     void on_update_done();
     void on_weights_delivered(std::uint32_t worker);
@@ -93,6 +94,7 @@ class Pipeline {
     void leave_store(RolloutIndex rollout);
     void start_rollouts();
     bool may_start() const;
+    void offer_again_where_declined();
     void start_next_rollout(std::uint32_t worker);
     void publish_weights();
     void begin_transfer(std::uint32_t worker);
@@ -129,6 +131,7 @@ class Pipeline {
 
     GrowingRing<GroupIndex> finished_groups_;  ///< complete, waiting for room in the store
     GrowingRing<std::uint32_t> offering_;      ///< workers that may have a free slot, next in turn first
+    std::vector<std::uint32_t> declined_;      ///< workers that had slots but no memory for the next rollout
     std::vector<std::uint32_t> touched_;
     std::vector<RolloutIndex> scratch_;
     std::vector<RolloutIndex> batch_;

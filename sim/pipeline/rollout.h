@@ -18,12 +18,11 @@ struct alignas(64) Rollout {
     std::uint32_t group = 0;
     std::uint32_t store_position = 0;  ///< where the store keeps it; the store's own
     std::int32_t prompt_tokens = 0;
-    std::int32_t tokens = 0;            ///< of the response
-    std::int32_t version_started = 0;   ///< policy version of its first token: staleness counts from here
-    std::int32_t version_finished = 0;  ///< of its last token; differs only if weights changed in place
-    std::int32_t version_group = 0;     ///< of the first token of its group
-    std::int32_t version_stored = 0;    ///< newest version that existed when it entered the store
-    std::int32_t last_used = -1;        ///< version the update that last used it started from; -1: never used
+    std::int32_t tokens = 0;           ///< of the response
+    std::int32_t version_started = 0;  ///< policy version of its first token: staleness counts from here
+    std::int32_t version_group = 0;    ///< of the first token of its group
+    std::int32_t version_stored = 0;   ///< newest version that existed when it entered the store
+    std::int32_t last_used = -1;       ///< version the update that last used it started from; -1: never used
     std::int32_t uses = 0;
     std::int32_t uses_in_batch = 0;  ///< by the update `last_used`
     bool correct = false;

@@ -1,6 +1,7 @@
 #include "sim/sweep/formulas.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "sim/theory/compute_ratio.h"
 #include "sim/theory/queue_staleness.h"
@@ -108,22 +109,11 @@ std::map<std::string, double> formulas(const Scenario& scenario) {
     if (config.noise && flat(config.noise->sigma2) && config.noise->rho == 0.0) {
         formula["noise/relative_variance"] = flat_relative_variance(config);
     }
-    const double trainer_period_s =
-        costs.gpu_s_per_update / T + (config.weight_sync.trainers_wait
-                                          ? config.weight_sync.transfer_s.mean() / number(config.weight_sync.every)
-                                          : 0.0);
-    const double rollout_period_s = B * costs.gpu_s_per_rollout / W;  // in which the workers can make a batch
-    const double utilization = trainer_period_s / rollout_period_s;   // production over consumption
-    const double period_s = buffer != nullptr ? trainer_period_s : std::max(trainer_period_s, rollout_period_s);
-    const bool drops = queue != nullptr && queue->overflow == Overflow::drop_oldest;
-    const double generated = buffer != nullptr || drops ? B * period_s / rollout_period_s : B;
-
-    // By definition, whatever makes the pipeline wait in fact.
-    formula["compute/gamma"] = buffer != nullptr ? compute_ratio(W, T, costs.mu)
-                                                 : (W + T) * period_s / (costs.gpu_s_per_update * (1.0 + costs.mu));
+    formula["compute/gamma"] = compute_ratio(W, T, costs.mu);
     if (config.admission || config.trainers.fresh_per_update > 0) {
         // Who waits for whom now depends on the spread of the service times: no closed form here.
-        if (config.admission) {
+        const bool drops = queue != nullptr && queue->overflow == Overflow::drop_oldest;
+        if (config.admission && !drops) {
             const double fresh = number(config.admission->rollouts_per_update);
             formula["rollouts/generated_per_update"] = fresh;
             formula["replay/mean"] = mean_replay_ratio_sync(B, fresh);
@@ -131,33 +121,54 @@ std::map<std::string, double> formulas(const Scenario& scenario) {
         return formula;
     }
 
-    formula["compute/gamma_simulated"] = (W + T) * period_s / (costs.gpu_s_per_update * (1.0 + costs.mu));
-    formula["compute/effective_mu"] = effective_mu_of_replay_ratio(B / generated, W, T);
+    // Per update, the weight transfer stalls the trainers, pauses the workers, both or neither.
+    const double transfer_s = config.weight_sync.transfer_s.mean() / number(config.weight_sync.every);
+    const double stall_s = config.weight_sync.trainers_wait ? transfer_s : 0.0;
+    const double pause_s = config.weight_sync.in_flight == InFlight::in_place ? transfer_s : 0.0;
+    const double trainer_period_s = costs.gpu_s_per_update / T + stall_s;
+    const double batch_s = B * costs.gpu_s_per_rollout / W;  // in which the workers make a batch
+    const double period_s = buffer != nullptr ? trainer_period_s : std::max(trainer_period_s, batch_s + pause_s);
+    const bool drops = queue != nullptr && queue->overflow == Overflow::drop_oldest;
+    const double generated = buffer != nullptr || drops ? B * (period_s - pause_s) / batch_s : B;
+
+    const double baseline_gpu_s = costs.gpu_s_per_update * (1.0 + costs.mu);
+    formula["compute/gamma_simulated"] = (W + T) * period_s / baseline_gpu_s;
     formula["compute/reserved_gpu_s_per_update"] = (W + T) * period_s;
     if (scenario.price) {
         formula["compute/usd_per_update"] = (W + T) * period_s / 3600.0 * scenario.price->usd_per_gpu_hour;
     }
     formula["time/update_period_s"] = period_s;
-    formula["rollouts/generated_per_update"] = generated;
-    formula["replay/mean"] = B / generated;
     if (formula.contains("noise/relative_variance")) {
         formula["noise/relative_compute_to_target"] =
             formula["compute/gamma_simulated"] * formula["noise/relative_variance"];
     }
+    if (!(generated > 0.0)) {
+        return formula;  // workers that pause for longer than an update takes
+    }
+    formula["compute/effective_mu"] = effective_mu_of_replay_ratio(B / generated, W, T);
+    formula["rollouts/generated_per_update"] = generated;
+    formula["replay/mean"] = B / generated;
 
+    // Staleness: only where rollouts go from worker to store without delay and take every version at once.
+    if (config.reward || config.weight_sync.every != 1 || config.weight_sync.transfer_s.maximum() > 0.0) {
+        return formula;
+    }
     const bool first_order = std::holds_alternative<FirstOrderService>(config.workers.service);
     const Distribution& work =
         first_order ? std::get<FirstOrderService>(config.workers.service).gpu_s_per_rollout : config.workers.length;
     const double slots = W * number(config.workers.slots);
     if (buffer != nullptr) {
-        // Little's law for the rollouts in flight; and N rollouts in store that span N / R updates, sampled right after
-        // the version has moved on.
+        // Little's law for the rollouts in flight.
         formula["staleness/pre_store"] = slots * tailness(work, config.groups.size) / generated;
         if (buffer->positive_bias_delta == 0.0 && buffer->sampling != Sampling::never_used_first) {
-            formula["staleness/in_store"] = number(buffer->capacity) / (2.0 * generated) + 0.5;
+            // The store spans H = N / R updates and is sampled right after the version has moved on: an age of a
+            // updates is ceil(a) versions, a uniform on (0, H).
+            const double horizon = number(buffer->capacity) / generated;
+            const double whole = std::floor(horizon);
+            formula["staleness/in_store"] = (whole + 1.0) * (horizon - whole / 2.0) / horizon;
         }
     } else if (drops && queue->order == QueueOrder::fifo) {
-        const TransferQueueLoad load{slots, B, number(queue->capacity) / B, utilization,
+        const TransferQueueLoad load{slots, B, number(queue->capacity) / B, trainer_period_s / batch_s,
                                      tailness(work, config.groups.size)};
         formula["staleness/pre_store"] = pre_store_staleness(load);
         formula["staleness/in_store"] = in_store_staleness(load);

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 
 #include "sim/metrics/mser5.h"
@@ -39,14 +41,13 @@ class Runner {
         std::vector<std::optional<ReplicationRecord>> records(count);
         std::vector<std::exception_ptr> failures(count);
         std::atomic<std::size_t> next{0};
-        std::atomic<bool> failed{false};
         std::atomic<std::int64_t> updates_done{0};
         std::size_t running = jobs;
         std::mutex mutex;
         std::condition_variable finished;
 
         const auto work = [&] {
-            for (std::size_t r = next++; r < count && !failed && !stopped(); r = next++) {
+            for (std::size_t r = next++; r < count && !stopped(); r = next++) {
                 try {
                     Pipeline pipeline(scenario_.pipeline, scenario_.seed, r);
                     if (pipeline.run(scenario_.horizon.updates, histogram_start, options_.interrupt, &updates_done)) {
@@ -54,7 +55,6 @@ class Runner {
                     }
                 } catch (...) {
                     failures[r] = std::current_exception();
-                    failed = true;
                 }
             }
             const std::lock_guard lock(mutex);
@@ -77,6 +77,7 @@ class Runner {
         lock.unlock();
         threads.clear();
 
+        // All replications have run, so that the first failure is the same one whatever the number of threads.
         for (const std::exception_ptr& failure : failures) {
             if (failure) {
                 std::rethrow_exception(failure);
@@ -104,8 +105,9 @@ std::int64_t automatic_warmup(const std::vector<ReplicationRecord>& records, std
                               std::vector<std::string>& warnings) {
     const WarmupSeries series = warmup_series(records);
     const std::int64_t cut = std::max({floor, mser5(series.staleness), mser5(series.period_s)});
-    if (2 * cut >= updates - 10) {
-        warnings.push_back("Warm-up takes half of the run or more (" + std::to_string(cut) + " of " +
+    constexpr std::int64_t mser_batch = 5;
+    if (2 * (cut + mser_batch) > updates) {
+        warnings.push_back("Warm-up takes about half of the run (" + std::to_string(cut) + " of " +
                            std::to_string(updates) +
                            " updates): the pipeline may not have settled. Raise horizon.updates.");
     }
@@ -116,15 +118,55 @@ void estimate_metrics(const Scenario& scenario, const std::vector<ReplicationRec
     std::map<std::string, std::vector<double>> observations;
     for (const ReplicationRecord& record : records) {
         for (const auto& [key, value] : window_metrics(scenario, record, result.warmup_updates)) {
+            if (!std::isfinite(value)) {
+                throw std::runtime_error(
+                    "the metric " + key +
+                    " is not a finite number: the scenario's numbers are out of any sensible range");
+            }
             observations[key].push_back(value);
         }
     }
     for (const auto& [key, values] : observations) {
-        result.metrics[key] = estimate(values);
+        Estimate& metric = result.metrics[key] = estimate(values);
+        if (values.size() < records.size()) {
+            metric.note += (metric.note.empty() ? "" : "; ") + std::string("defined in ") +
+                           std::to_string(values.size()) + " of " + std::to_string(records.size()) + " replications";
+        }
     }
-    const std::map<std::string, double> formula = formulas(scenario);
-    if (const auto gamma = formula.find("compute/gamma"); gamma != formula.end()) {
-        result.metrics["compute/gamma"] = closed_form(gamma->second);
+    result.metrics["compute/gamma"] = closed_form(formulas(scenario).at("compute/gamma"));
+    const std::pair<const char*, const char*> may_be_undefined[] = {
+        {"replay/mean", "no rollout was generated after the warm-up"},
+        {"compute/effective_mu", "no rollout was generated after the warm-up"},
+        {"last_use/mean", "no rollout was used twice"}};
+    for (const auto& [key, reason] : may_be_undefined) {
+        if (!result.metrics.contains(key)) {
+            result.undefined[key] = reason;
+        }
+    }
+}
+
+/// Pipelines that run, but not as anybody wants.
+void warn_of_bottlenecks(const Scenario& scenario, RunResult& result) {
+    const double generated = result.metrics.at("rollouts/generated_per_update").mean;
+    const double period_s = result.metrics.at("time/update_period_s").mean;
+    if (generated == 0.0) {
+        result.warnings.push_back(
+            scenario.pipeline.weight_sync.in_flight == InFlight::in_place
+                ? "No rollout is generated after the warm-up: the workers are paused for one weight transfer after "
+                  "another, which take longer than an update. Raise weight_sync.every or let trainers_wait."
+                : "No rollout is generated after the warm-up.");
+    }
+    const auto& reward = scenario.pipeline.reward;
+    if (reward && reward->servers) {
+        const double load = generated / period_s * reward->latency_s.mean() / static_cast<double>(*reward->servers);
+        if (load > 1.0) {
+            result.warnings.push_back(
+                "The reward stage cannot keep up: it has " + std::to_string(*reward->servers) +
+                " servers and work for " +
+                std::to_string(static_cast<std::int64_t>(std::ceil(load * static_cast<double>(*reward->servers)))) +
+                ", so rollouts pile up before it and staleness grows for as long as the run lasts. "
+                "Raise reward.servers or limit what may start with admission.");
+        }
     }
 }
 
@@ -163,7 +205,15 @@ RunResult run_replications(const Scenario& scenario, const RunOptions& options) 
         }
     }
 
+    if (result.warmup_updates > histogram_start && pass.interrupted) {
+        result.warnings.push_back(
+            "The run was stopped before histograms could be refined: they, and the quantiles of "
+            "staleness, start at update " +
+            std::to_string(histogram_start) + " instead of after the warm-up.");
+    }
+
     estimate_metrics(scenario, pass.records, result);
+    warn_of_bottlenecks(scenario, result);
     for (std::size_t i = 0; i < pass.records.size(); ++i) {
         const ReplicationRecord& record = pass.records[i];
         result.histograms["staleness"].merge(record.staleness);

@@ -24,18 +24,20 @@ struct RunOptions {
 };
 
 struct RunResult {
-    std::map<std::string, Estimate> metrics;      ///< by `group/name` key; ordered, so documents are reproducible
-    std::map<std::string, Histogram> histograms;  ///< "staleness", "replay_count", "steps_since_last_use"
-    std::vector<std::string> warnings;            ///< full sentences
-    std::int64_t replications_done = 0;           ///< fewer than asked for only after an interrupt
-    std::int64_t warmup_updates = 0;              ///< updates discarded at the start of each replication
-    std::uint64_t events = 0;                     ///< engine events over all replications
-    std::uint64_t order_digest = 0;               ///< of every event of every replication, in order
+    std::map<std::string, Estimate> metrics;       ///< by `group/name` key; ordered, so documents are reproducible
+    std::map<std::string, std::string> undefined;  ///< metrics that have no value in this run, and why
+    std::map<std::string, Histogram> histograms;   ///< "staleness", "replay_count", "steps_since_last_use"
+    std::vector<std::string> warnings;             ///< full sentences
+    std::int64_t replications_done = 0;            ///< fewer than asked for only after an interrupt
+    std::int64_t warmup_updates = 0;               ///< updates discarded at the start of each replication
+    std::uint64_t events = 0;                      ///< engine events over all replications
+    std::uint64_t order_digest = 0;                ///< of every event of every replication, in order
     bool interrupted = false;
 };
 
 /// Throws PipelineStuck (sim/pipeline/pipeline.h), a std::runtime_error with an explanation, when the pipeline
-/// deadlocks. After an interrupt the result holds the replications that were complete.
+/// deadlocks, std::runtime_error when a number comes out that is not finite. After an interrupt the result holds the
+/// replications that were complete.
 RunResult run_replications(const Scenario& scenario, const RunOptions& options);
 
 }  // namespace millrace

@@ -53,6 +53,7 @@ std::string result_json(const Scenario& scenario, const RunResult& result) {
     for (const auto& [key, estimate] : result.metrics) {
         document["metrics"][key] = estimate_json(key, estimate);
     }
+    document["undefined"] = Json(result.undefined);
     document["formulas"] = Json::object();
     for (const auto& [key, value] : formulas(scenario)) {
         document["formulas"][key] = finite(key, value);

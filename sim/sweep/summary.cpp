@@ -1,5 +1,7 @@
 #include "sim/sweep/summary.h"
 
+#include <stdexcept>
+
 #include "sim/sweep/formulas.h"
 
 namespace millrace {
@@ -30,6 +32,10 @@ std::map<std::string, double> window_metrics(const Scenario& scenario, const Rep
     const auto W = static_cast<double>(config.workers.count);
     const auto T = static_cast<double>(config.trainers.count);
     const double period_s = window.elapsed_s() / window.updates;
+    if (!(period_s > 0.0)) {
+        throw std::runtime_error(
+            "no simulated time passes in the updates that are measured: an update takes less than a nanosecond");
+    }
     std::map<std::string, double> metrics;
 
     // Time and what it costs.

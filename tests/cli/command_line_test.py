@@ -262,6 +262,13 @@ class Files(CommandLineTest):
             self.refused("run", self.small, *ENDLESS, *arguments, code=2, says=says)
         self.assertEqual(self.files(), before)
 
+    def test_a_symbolic_link_is_written_through(self):
+        (self.directory / "folder").mkdir()
+        (self.directory / "link.json").symlink_to("folder/kept.json")
+        self.run_small("--output", "link.json")
+        self.assertTrue((self.directory / "link.json").is_symlink())
+        self.assertEqual(json.loads(self.read("folder/kept.json"))["millrace_result"], 1)
+
     def test_a_run_that_gets_stuck_says_why_and_leaves_files_alone(self):
         self.call("validate", self.small, *STUCK)  # nothing is impossible here, only improbable
         self.write("old.json", "old")

@@ -8,12 +8,14 @@ build_packages=(
 figure_packages=(python3 python3-matplotlib)
 test_packages=(doctest-dev libbenchmark-dev python3-jsonschema clang-format)
 
+installed() {
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
 install_packages() {
     local missing=() package
     for package in "$@"; do
-        if [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" != installed ]; then
-            missing+=("$package")
-        fi
+        installed "$package" || missing+=("$package")
     done
     if [ ${#missing[@]} -eq 0 ]; then
         return
@@ -30,7 +32,8 @@ install_packages() {
         as_root=(sudo -n)
     fi
     echo "Installing ${missing[*]}"
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get update -qq </dev/null
-    "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
-        "${missing[@]}" </dev/null >/dev/null
+    # A new machine may still be installing its own updates: wait for that.
+    local apt=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -qq -o DPkg::Lock::Timeout=600)
+    "${apt[@]}" update </dev/null
+    "${apt[@]}" install -y --no-install-recommends "${missing[@]}" </dev/null >/dev/null
 }

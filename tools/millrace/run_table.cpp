@@ -146,12 +146,16 @@ std::string in_words(const Scenario& scenario, const RunResult& result) {
         const auto found = result.metrics.find(key);
         return found == result.metrics.end() ? std::nan("") : found->second.mean;
     };
-    std::string text = "\nA rollout is used " + number(mean("replay/mean")) + " times on average and is " +
-                       number(mean("staleness/mean")) + " policy versions old when it is (99 % of the time at most " +
-                       number(mean("staleness/p99")) + ").\nAn update takes " + number(mean("time/update_period_s")) +
-                       " s and " + number(mean("compute/reserved_gpu_s_per_update")) +
-                       " reserved GPU-s: " + number(mean("compute/gamma_simulated")) +
-                       " of what a balanced pipeline without a buffer needs (C (1 + mu)).\n";
+    std::string text = "\n";
+    if (std::isfinite(mean("replay/mean"))) {
+        text += "A rollout is used " + number(mean("replay/mean")) + " times on average and is " +
+                number(mean("staleness/mean")) + " policy versions old when it is (99 % of the time at most " +
+                number(mean("staleness/p99")) + ").\n";
+    }
+    text += "An update takes " + number(mean("time/update_period_s")) + " s and " +
+            number(mean("compute/reserved_gpu_s_per_update")) +
+            " reserved GPU-s: " + number(mean("compute/gamma_simulated")) +
+            " of what a balanced pipeline without a buffer needs (C (1 + mu)).\n";
     if (const double target = mean("noise/relative_compute_to_target"); std::isfinite(target)) {
         text += "Its gradient has " + number(mean("noise/relative_variance")) +
                 " times the variance of an on-policy batch, so under this noise model the compute to a target\n" +
@@ -179,6 +183,10 @@ std::string run_table(const Scenario& scenario, const RunResult& result) {
     if (!result.metrics.empty()) {
         const Footnotes footnotes(scenario.published);
         text += metric_rows(scenario, result, footnotes);
+        for (const auto& [key, reason] : result.undefined) {
+            text += "\n" + key + " has no value: " + reason + ".";
+        }
+        text += result.undefined.empty() ? "" : "\n";
         if (!scenario.published.empty()) {
             text += "\nPublished:\n" + footnotes.list();
         }

@@ -11,7 +11,19 @@
 
 namespace millrace {
 
-SafeFile::SafeFile(const std::string& path) : path_(path), temporary_(path + ".part" + std::to_string(getpid())) {
+SafeFile::SafeFile(const std::string& path) : path_(path) {
+    // Through symbolic links, into the file they name: renaming would replace the link.
+    constexpr int most_links = 40;  // as many as Linux follows
+    for (int links = 0; links < most_links; ++links) {
+        std::error_code not_a_link;
+        const std::filesystem::path target = std::filesystem::read_symlink(path_, not_a_link);
+        if (not_a_link) {
+            break;
+        }
+        path_ = (std::filesystem::path(path_).parent_path() / target).string();
+    }
+    temporary_ = path_ + ".part" + std::to_string(getpid());
+
     if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
         throw UsageError("cannot write " + path + ": it is a directory");
     }
