@@ -9,14 +9,26 @@
 
 namespace millrace {
 
+/// Rollouts, in whole groups, that must start before the first update can begin.
+std::int64_t first_batch(const PipelineConfig& config);
+
+/// Tokens that the bucket opens with. It is opened wide enough for the first batch once: a buffer that each update
+/// refreshes with fewer rollouts could not fill otherwise.
+inline std::int64_t opening_tokens(const AdmissionConfig& bucket, std::int64_t first_batch) {
+    return bucket.steps_ahead * bucket.rollouts_per_update + std::max(bucket.rollouts_per_update, first_batch);
+}
+
+/// The same for a whole pipeline, which must have admission control.
+inline std::int64_t opening_tokens(const PipelineConfig& config) {
+    return opening_tokens(config.admission.value(), first_batch(config));
+}
+
 class Admission {
    public:
-    /// first_batch: rollouts that must start before the first update can begin, in whole groups. The bucket is opened
-    /// wide enough for them once; a buffer that each update refreshes with fewer could not fill otherwise.
     Admission(const std::optional<AdmissionConfig>& config, std::int64_t first_batch) {
         if (config) {
             per_update_ = config->rollouts_per_update;
-            tokens_ = config->steps_ahead * per_update_ + std::max(per_update_, first_batch);
+            tokens_ = opening_tokens(*config, first_batch);
         }
     }
 

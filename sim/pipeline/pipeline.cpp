@@ -10,17 +10,6 @@
 namespace millrace {
 namespace {
 
-/// Rollouts, in whole groups, without which the first update cannot begin.
-std::int64_t first_batch(const PipelineConfig& config) {
-    std::int64_t needed = config.trainers.batch;
-    if (const auto* buffer = std::get_if<ReplayBufferConfig>(&config.store);
-        buffer && buffer->sampling == Sampling::uniform_with_replacement) {
-        needed = std::min(needed, buffer->capacity);
-    }
-    const std::int64_t size = config.groups.size;
-    return (needed + size - 1) / size * size;
-}
-
 /// Beyond what a pipeline of any size has to do at one instant, in proportion to which stuck_after_ grows.
 constexpr std::int64_t most_events_at_once = 1'000'000;
 
@@ -66,7 +55,9 @@ Pipeline::Pipeline(const PipelineConfig& config, std::uint64_t seed, std::uint64
     if (const auto* buffer = std::get_if<ReplayBufferConfig>(&config.store);
         buffer && buffer->positive_bias_delta > 0) {
         const double correct = config.reward.value_or(RewardConfig{}).correct_probability;
-        stuck_after_ = static_cast<std::int64_t>(static_cast<double>(stuck_after_) / std::max(correct, 1e-3));
+        if (correct > 0.0) {  // with none correct there is nothing to wait for
+            stuck_after_ = static_cast<std::int64_t>(static_cast<double>(stuck_after_) / std::max(correct, 1e-2));
+        }
     }
     rollouts_.reserve(static_cast<std::size_t>(total_slots_ + capacity(config.store) + 4 * config.groups.size));
     batch_.reserve(static_cast<std::size_t>(config.trainers.batch));

@@ -3,15 +3,20 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <limits>
 #include <numeric>
 #include <string>
 #include <string_view>
 
+#include "sim/pipeline/admission.h"
 #include "sim/pipeline/replay_buffer.h"
 #include "sim/scenario/object_reader.h"
 
 namespace millrace {
 namespace {
+
+/// Slots of all workers together: some tens of gigabytes of sequences are a typing error.
+constexpr std::int64_t most_slots = 100'000'000;
 
 std::string counted(std::int64_t count) {
     return std::to_string(count);
@@ -29,6 +34,8 @@ class ConsistencyCheck {
 
     void run() {
         check_warmup();
+        check_slots();
+        check_update_time();
         check_memory();
         if (const auto* queue = std::get_if<TransferQueueConfig>(&pipeline_.store)) {
             check_queue(*queue);
@@ -60,6 +67,46 @@ class ConsistencyCheck {
                                                  " leaves nothing of " + counted(horizon.updates) +
                                                  " updates to measure");
         }
+    }
+
+    void check_slots() {
+        if (!read_well({"workers.count", "workers.slots"})) {
+            return;
+        }
+        const WorkersConfig& workers = pipeline_.workers;
+        if (workers.count * workers.slots > most_slots) {
+            report("workers.slots",
+                   counted(workers.slots) + " slots on each of " + counted(workers.count) +
+                       " workers (workers.count) make " + counted(workers.count * workers.slots) +
+                       ": more than this simulator has memory for",
+                   "together they may be at most " + counted(most_slots));
+        }
+    }
+
+    /// Time is counted in whole nanoseconds: an update below one takes no time at all.
+    void check_update_time() {
+        if (!read_well({"trainers", "workers.length", "workers.prompt_length"})) {
+            return;
+        }
+        const double mean_s = mean_update_s();
+        if (mean_s < shortest_s) {
+            report("trainers.service", "an update takes " + number_text(mean_s) + " s on " +
+                                           counted(pipeline_.trainers.count) +
+                                           " trainers: less than a nanosecond, the unit of simulated time");
+        }
+    }
+
+    double mean_update_s() const {
+        const auto trainers = static_cast<double>(pipeline_.trainers.count);
+        if (const auto* fixed = std::get_if<FixedTrainerService>(&pipeline_.trainers.service)) {
+            return fixed->gpu_s_per_update.mean() / trainers;
+        }
+        if (const auto* split = std::get_if<SplitTrainerService>(&pipeline_.trainers.service)) {
+            return split->parallel_s / trainers + split->serial_s;
+        }
+        const auto& per_token = std::get<PerTokenTrainerService>(pipeline_.trainers.service);
+        const double tokens = pipeline_.workers.prompt_length.mean() + std::max(1.0, pipeline_.workers.length.mean());
+        return per_token.gpu_s_per_token * static_cast<double>(batch_) * tokens / trainers + per_token.base_s;
     }
 
     /// A sequence joins a worker's batch when all of it fits, so one that never fits waits for ever.
@@ -117,12 +164,28 @@ class ConsistencyCheck {
                        counted(queue.capacity),
                    "it takes at least " + counted(enough));
         }
-        if (blocks && read_well({"trainers.fresh_per_update"}) && pipeline_.trainers.fresh_per_update > batch_) {
+        const std::int64_t fresh = pipeline_.trainers.fresh_per_update;
+        if (blocks && read_well({"trainers.fresh_per_update"}) && in_whole_groups(fresh) > batch_) {
             report("trainers.fresh_per_update",
                    "an update takes " + counted(batch_) + " rollouts from the queue, which fills up when " +
-                       counted(pipeline_.trainers.fresh_per_update) + " must enter between updates",
-                   "it may be at most " + counted(batch_) + R"(, or use "overflow": "drop_oldest")");
+                       counted(fresh) + in_groups_text(fresh) + " must enter between updates",
+                   at_most_fresh(batch_) + R"(, or use "overflow": "drop_oldest")");
         }
+    }
+
+    /// Rollouts come into the store in whole groups, and those beyond the fresh ones an update has waited for do not
+    /// count for the next one.
+    std::int64_t in_whole_groups(std::int64_t rollouts) const { return (rollouts + group_ - 1) / group_ * group_; }
+
+    std::string in_groups_text(std::int64_t rollouts) const {
+        const std::int64_t whole = in_whole_groups(rollouts);
+        return whole == rollouts ? "" : " (" + counted(whole) + " in whole groups of " + counted(group_) + ")";
+    }
+
+    /// The hint for fresh_per_update when `rollouts` can come in between two updates.
+    std::string at_most_fresh(std::int64_t rollouts) const {
+        return rollouts < group_ ? "it can only be 0, or groups.size at most " + counted(rollouts)
+                                 : "it may be at most " + counted(rollouts / group_ * group_);
     }
 
     /// A batch in starting order waits for its stragglers; meanwhile everything else that was admitted needs a place.
@@ -140,10 +203,7 @@ class ConsistencyCheck {
                    R"(add "admission": {"kind": "token_bucket", ...})");
             return;
         }
-        const AdmissionConfig& bucket = *pipeline_.admission;
-        const std::int64_t first_batch_in_groups = (batch_ + group_ - 1) / group_ * group_;
-        const std::int64_t admitted = bucket.steps_ahead * bucket.rollouts_per_update +
-                                      std::max(bucket.rollouts_per_update, first_batch_in_groups);
+        const std::int64_t admitted = opening_tokens(pipeline_);
         if (queue.capacity < admitted) {
             report("store.capacity",
                    "a queue in starting order needs room for all " + counted(admitted) +
@@ -205,54 +265,65 @@ class ConsistencyCheck {
         }
     }
 
+    /// What stops a pipeline stops it when everything has come to rest: all tokens are back, all of them have been
+    /// taken, and every group they complete is in the store. The first batch can always fill (opening_tokens), and a
+    /// buffer, once filled, stays so.
     void check_admission() {
         if (!pipeline_.admission || !read_well({"admission", "store", "trainers", "groups"})) {
             return;
         }
-        const AdmissionConfig& bucket = *pipeline_.admission;
-        const std::int64_t per_update = bucket.rollouts_per_update;
-        const std::int64_t tokens = (bucket.steps_ahead + 1) * per_update;
+        const std::int64_t per_update = pipeline_.admission->rollouts_per_update;
         const std::int64_t fresh = pipeline_.trainers.fresh_per_update;
-        const std::int64_t in_whole_groups = tokens / group_ * group_;
-        const bool is_queue = std::holds_alternative<TransferQueueConfig>(pipeline_.store);
-        if (tokens < group_) {
-            report("admission", "the bucket holds " + counted(tokens) + " rollouts, (steps_ahead + 1) times " +
-                                    counted(per_update) + ": a group of " + counted(group_) + " can never complete");
-        } else if (is_queue && per_update != batch_) {
+        const std::int64_t opening = opening_tokens(pipeline_);
+        const auto* queue = std::get_if<TransferQueueConfig>(&pipeline_.store);
+        if (queue != nullptr && per_update != batch_) {
             report("admission.rollouts_per_update",
                    "an update takes " + counted(batch_) + " rollouts from the transfer queue but lets " +
                        counted(per_update) + " start",
                    "write " + counted(batch_) + ", or leave it out");
-        } else if (fresh > per_update) {
-            report("trainers.fresh_per_update",
-                   "an update waits for " + counted(fresh) + " new rollouts, but the admission lets only " +
-                       counted(per_update) + " start per update: training stops",
-                   "it may be at most " + counted(per_update));
-        } else if (is_queue && bucket.steps_ahead * per_update < group_ - std::gcd(batch_, group_)) {
-            // Rollouts in the queue after u updates: at most floor((steps_ahead + 1 + u) batch / group) groups.
+        } else if (queue != nullptr && !batches_fill(*queue, opening)) {
             report("admission",
-                   "tokens for " + counted(tokens) + " rollouts leave a group of " + counted(group_) +
+                   "tokens for " + counted(opening) + " rollouts leave a group of " + counted(group_) +
                        " unfinished that a batch of " + counted(batch_) + " needs: the pipeline will stop",
                    "a batch that is a multiple of the group, or more steps_ahead");
-        } else if (in_whole_groups < std::max(first_batch(), fresh)) {
-            report("admission",
-                   "the bucket holds " + counted(tokens) + " rollouts, " + counted(in_whole_groups) +
-                       " in whole groups of " + counted(group_) + ": the first update, which needs " +
-                       counted(std::max(first_batch(), fresh)) + ", never starts",
-                   "raise steps_ahead or rollouts_per_update");
+        } else if (const std::int64_t most = most_fresh(queue, opening); in_whole_groups(fresh) > most) {
+            report("trainers.fresh_per_update",
+                   "an update waits for " + counted(fresh) + " new rollouts" + in_groups_text(fresh) +
+                       ", but the admission lets only " + counted(most) + " start per update: training stops",
+                   at_most_fresh(most));
         }
     }
 
-    /// Rollouts that the store must hold before its first batch.
-    std::int64_t first_batch() const {
-        const auto* buffer = std::get_if<ReplayBufferConfig>(&pipeline_.store);
-        if (buffer == nullptr || buffer->sampling != Sampling::uniform_with_replacement) {
-            return batch_;
+    bool batches_fill(const TransferQueueConfig& queue, std::int64_t opening) const {
+        if (queue.overflow == Overflow::block || opening <= queue.capacity) {
+            // After u updates at most floor((opening + u batch) / group) groups have come in, and (u + 1) batch
+            // rollouts are needed. In time (u + 1) batch is each multiple of gcd(batch, group) modulo the group.
+            return opening - batch_ >= group_ - std::gcd(batch_, group_);
         }
-        const std::int64_t shards = shard_count(*buffer);
-        const std::int64_t places = buffer->capacity / shards;
-        const std::int64_t freshest = places - positive_places(places, buffer->positive_bias_delta);
-        return shards * std::min(freshest, batch_ / shards);
+        // Dropped rollouts give their tokens back. Follow the queue from one rest to the next until it repeats itself;
+        // it cannot rest while opening - capacity tokens complete a group.
+        constexpr std::int64_t long_enough = 100'000;
+        std::int64_t size = 0;
+        for (std::int64_t update = 0; update <= std::min(queue.capacity, long_enough); ++update) {
+            size = std::min(size + (opening - size) / group_ * group_, queue.capacity);
+            if (size < batch_) {
+                return false;
+            }
+            size -= batch_;
+        }
+        return true;
+    }
+
+    /// Fresh rollouts that can come in per update, in the long run: what an update gives back, and what is dropped.
+    std::int64_t most_fresh(const TransferQueueConfig* queue, std::int64_t opening) const {
+        const std::int64_t per_update = pipeline_.admission->rollouts_per_update;
+        if (queue == nullptr || queue->overflow == Overflow::block || opening <= queue->capacity) {
+            return per_update;
+        }
+        // A full queue leaves opening - capacity tokens. If they complete a group, it drops rollouts again and again;
+        // if not, at most as many per update.
+        const std::int64_t beyond = opening - queue->capacity;
+        return beyond >= group_ ? std::numeric_limits<std::int64_t>::max() : per_update + beyond;
     }
 
     const JsonNode& root_;

@@ -260,6 +260,11 @@ Scenario decode_scenario(std::string_view text, const std::string& file_name,
     if (!parse_json(root, 0, 0, diagnostics)) {
         diagnostics.throw_if_any();
     }
+    if (const JsonNode* mark = root.kind == JsonNode::Kind::object ? root.find("millrace_result") : nullptr) {
+        diagnostics.report(mark->key_place, "millrace_result", "this is the result of a run, not a scenario",
+                           R"(the scenario it came from stands in it under "scenario")");
+        diagnostics.throw_if_any();
+    }
     if (root.kind == JsonNode::Kind::object) {
         for (int source = 1; source <= diagnostics.override_count(); ++source) {
             apply_override(root, source, diagnostics);

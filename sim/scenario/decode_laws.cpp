@@ -245,8 +245,9 @@ Distribution read_law(const ObjectReader& reader, std::string_view key, LawDeman
     } else if (mean > demand.largest) {
         reader.report(key, "expected a mean of at most " + number_text(demand.largest) + ", found " +
                                number_text(mean) + " for " + law->describe());
-    } else if (demand.positive_mean && mean <= 0.0) {
-        reader.report(key, "expected a time with a positive mean, found " + law->describe());
+    } else if (mean < demand.least_mean) {
+        reader.report(key, "expected a time with a mean of at least " + number_text(demand.least_mean) +
+                               " s, the unit of simulated time, found " + law->describe());
     }
     return *law;
 }
@@ -266,10 +267,12 @@ WorkerService read_worker_service(const JsonNode& node, Diagnostics& diagnostics
     if (reader.find("kv_cap_tokens") != nullptr) {
         step.kv_cap_tokens = reader.whole("kv_cap_tokens", 1);
     }
-    if (step.base_s + step.per_sequence_s + step.per_context_token_s <= 0.0 && diagnostics.clean("workers.service")) {
-        diagnostics.report(
-            node.key_place, "workers.service",
-            "expected a positive base_s, per_sequence_s or per_context_token_s, or a step takes no time");
+    const double step_s = step.base_s + step.per_sequence_s + step.per_context_token_s;
+    if (step_s < shortest_s && diagnostics.clean("workers.service")) {
+        diagnostics.report(node.key_place, "workers.service",
+                           "expected base_s, per_sequence_s and per_context_token_s of at least " +
+                               number_text(shortest_s) + " s together, the unit of simulated time, found " +
+                               number_text(step_s));
     }
     return step;
 }
@@ -298,6 +301,12 @@ TrainerService read_trainer_service(const JsonNode& node, Diagnostics& diagnosti
 
 // ---- noise --------------------------------------------------------------------------------------------------------
 
+namespace {
+
+constexpr RealRange noise_size{smallest_noise_number, largest_noise_number};
+
+}  // namespace
+
 NoiseConfig read_noise(const JsonNode& node, Diagnostics& diagnostics) {
     const ObjectReader reader(node, "noise", "noise", diagnostics);
     NoiseConfig noise;
@@ -308,13 +317,14 @@ NoiseConfig read_noise(const JsonNode& node, Diagnostics& diagnostics) {
     }
     const ObjectReader sigma2 = ObjectReader::with_kind(*law, "noise.sigma2", "noise.sigma2", diagnostics);
     if (sigma2.kind() == "floor_growth") {
-        noise.sigma2 = FloorGrowthNoise{sigma2.real("floor", any_positive), sigma2.real("growth", any_nonnegative),
-                                        sigma2.real("exponent", any_positive)};
+        noise.sigma2 =
+            FloorGrowthNoise{sigma2.real("floor", noise_size), sigma2.real("growth", {0.0, largest_noise_number}),
+                             sigma2.real("exponent", {0.0, largest_noise_exponent, true})};
     } else if (sigma2.kind() == "power_law") {
-        noise.sigma2 = PowerLawNoise{sigma2.real("alpha", {0.0, 0.5, true, true}), sigma2.real("tau", any_positive)};
+        noise.sigma2 = PowerLawNoise{sigma2.real("alpha", {0.0, 0.5, true, true}), sigma2.real("tau", noise_size)};
     } else if (sigma2.kind() == "table") {
-        TabulatedNoise table{read_pairs(sigma2, "points", "points [staleness, sigma2]", any_nonnegative, any_positive,
-                                        true, diagnostics)};
+        TabulatedNoise table{read_pairs(sigma2, "points", "points [staleness, sigma2]", {0.0, largest_noise_number},
+                                        noise_size, true, diagnostics)};
         if (!table.points.empty() && table.points.front().first != 0.0 && diagnostics.clean("noise.sigma2.points")) {
             sigma2.report("points", "expected the first point at staleness 0, found it at " +
                                         number_text(table.points.front().first));

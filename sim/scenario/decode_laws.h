@@ -15,12 +15,12 @@ namespace millrace {
 /// What the place of use asks of a distribution.
 struct LawDemand {
     double largest = longest_s;  ///< bound of parameters and of the mean: a mistake in the unit lies beyond
-    bool positive_mean = false;  ///< time that must pass
+    double least_mean = 0.0;
 };
 
-inline constexpr LawDemand latency_law{longest_s, false};
-inline constexpr LawDemand working_time_law{longest_s, true};
-inline constexpr LawDemand tokens_law{1e9, false};
+inline constexpr LawDemand latency_law{longest_s, 0.0};
+inline constexpr LawDemand working_time_law{longest_s, shortest_s};
+inline constexpr LawDemand tokens_law{1e9, 0.0};
 
 /// The distribution at member `key`: a number (constant) or an object with a `kind`. Its mean is finite.
 Distribution read_law(const ObjectReader& reader, std::string_view key, LawDemand demand, Diagnostics& diagnostics);

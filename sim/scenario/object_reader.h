@@ -24,7 +24,8 @@ struct RealRange {
     bool high_excluded = false;
 };
 
-inline constexpr double longest_s = 1e9;  ///< 31 years: whatever is longer is a mistake in the unit
+inline constexpr double longest_s = 1e9;    ///< 31 years: whatever is longer is a mistake in the unit
+inline constexpr double shortest_s = 1e-9;  ///< the unit of simulated time (sim/engine/time.h)
 inline constexpr RealRange any_positive{0.0, std::numeric_limits<double>::max(), true, false};
 inline constexpr RealRange any_nonnegative{};
 inline constexpr RealRange duration_s{0.0, longest_s};

@@ -24,13 +24,23 @@ double concurrency(const WorkersConfig& workers, const StepService& service, con
     return std::clamp(number(*service.kv_cap_tokens) / reserved, 1.0, slots);
 }
 
+TokenMoments token_moments(const WorkersConfig& workers) {
+    return independent_tokens(workers.prompt_length.mean(), workers.length.mean(), workers.length.second_moment());
+}
+
+/// Rollouts that all workers run at once when nothing keeps them waiting.
+double rollouts_in_flight(const WorkersConfig& workers) {
+    const auto* step = std::get_if<StepService>(&workers.service);
+    return number(workers.count) *
+           (step != nullptr ? concurrency(workers, *step, token_moments(workers)) : number(workers.slots));
+}
+
 double gpu_s_per_rollout(const WorkersConfig& workers) {
     if (const auto* first_order = std::get_if<FirstOrderService>(&workers.service)) {
         return first_order->gpu_s_per_rollout.mean();
     }
     const auto& step = std::get<StepService>(workers.service);
-    const TokenMoments tokens =
-        independent_tokens(workers.prompt_length.mean(), workers.length.mean(), workers.length.second_moment());
+    const TokenMoments tokens = token_moments(workers);
     const StepLaw law{step.base_s, step.per_sequence_s, step.per_context_token_s, step.prefill_per_token_s};
     return full_slots_gpu_s_per_rollout(law, tokens, concurrency(workers, step, tokens));
 }
@@ -156,10 +166,10 @@ std::map<std::string, double> formulas(const Scenario& scenario) {
     const bool first_order = std::holds_alternative<FirstOrderService>(config.workers.service);
     const Distribution& work =
         first_order ? std::get<FirstOrderService>(config.workers.service).gpu_s_per_rollout : config.workers.length;
-    const double slots = W * number(config.workers.slots);
+    const double in_flight = rollouts_in_flight(config.workers);
     if (buffer != nullptr) {
         // Little's law for the rollouts in flight.
-        formula["staleness/pre_store"] = slots * tailness(work, config.groups.size) / generated;
+        formula["staleness/pre_store"] = in_flight * tailness(work, config.groups.size) / generated;
         if (buffer->positive_bias_delta == 0.0 && buffer->sampling != Sampling::never_used_first) {
             // The store spans H = N / R updates and is sampled right after the version has moved on: an age of a
             // updates is ceil(a) versions, a uniform on (0, H).
@@ -168,7 +178,7 @@ std::map<std::string, double> formulas(const Scenario& scenario) {
             formula["staleness/in_store"] = (whole + 1.0) * (horizon - whole / 2.0) / horizon;
         }
     } else if (drops && queue->order == QueueOrder::fifo) {
-        const TransferQueueLoad load{slots, B, number(queue->capacity) / B, trainer_period_s / batch_s,
+        const TransferQueueLoad load{in_flight, B, number(queue->capacity) / B, trainer_period_s / batch_s,
                                      tailness(work, config.groups.size)};
         formula["staleness/pre_store"] = pre_store_staleness(load);
         formula["staleness/in_store"] = in_store_staleness(load);

@@ -105,8 +105,8 @@ std::int64_t automatic_warmup(const std::vector<ReplicationRecord>& records, std
                               std::vector<std::string>& warnings) {
     const WarmupSeries series = warmup_series(records);
     const std::int64_t cut = std::max({floor, mser5(series.staleness), mser5(series.period_s)});
-    constexpr std::int64_t mser_batch = 5;
-    if (2 * (cut + mser_batch) > updates) {
+    const std::int64_t latest_cut = updates / 5 / 2 * 5;  // MSER-5 looks no further
+    if (cut > 0 && cut >= latest_cut) {
         warnings.push_back("Warm-up takes about half of the run (" + std::to_string(cut) + " of " +
                            std::to_string(updates) +
                            " updates): the pipeline may not have settled. Raise horizon.updates.");
@@ -155,6 +155,18 @@ void warn_of_bottlenecks(const Scenario& scenario, RunResult& result) {
                 ? "No rollout is generated after the warm-up: the workers are paused for one weight transfer after "
                   "another, which take longer than an update. Raise weight_sync.every or let trainers_wait."
                 : "No rollout is generated after the warm-up.");
+    }
+    const auto* step = std::get_if<StepService>(&scenario.pipeline.workers.service);
+    const auto slots = static_cast<double>(scenario.pipeline.workers.slots);
+    const double running = result.metrics.at("workers/running_mean").mean;
+    if (step != nullptr && step->kv_cap_tokens && result.metrics.at("workers/busy").mean > 0.95 &&
+        running < 0.95 * slots) {
+        result.warnings.push_back(
+            "Memory limits the workers: of " + std::to_string(scenario.pipeline.workers.slots) + " slots " +
+            std::to_string(static_cast<std::int64_t>(running + 0.5)) +
+            " run on average. A rollout reserves its prompt and its whole response in "
+            "kv_cap_tokens when it joins; an engine that pages memory in as a response grows runs "
+            "up to twice as many.");
     }
     const auto& reward = scenario.pipeline.reward;
     if (reward && reward->servers) {

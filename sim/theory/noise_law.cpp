@@ -57,15 +57,22 @@ template <typename... Parts>
     throw std::invalid_argument(sentence.str());
 }
 
+bool in_range(double value) {
+    return value >= smallest_noise_number && value <= largest_noise_number;
+}
+
 void check_law(const FloorGrowthNoise& law) {
-    if (!(law.floor > 0.0) || !std::isfinite(law.floor)) {
-        reject("The floor of the noise law must be positive and finite, but is ", law.floor, ".");
+    if (!in_range(law.floor)) {
+        reject("The floor of the noise law must lie between ", smallest_noise_number, " and ", largest_noise_number,
+               ", but is ", law.floor, ".");
     }
-    if (!(law.growth >= 0.0) || !std::isfinite(law.growth)) {
-        reject("The growth of the noise law must be zero or positive and finite, but is ", law.growth, ".");
+    if (!(law.growth >= 0.0 && law.growth <= largest_noise_number)) {
+        reject("The growth of the noise law must lie between 0 and ", largest_noise_number, ", but is ", law.growth,
+               ".");
     }
-    if (!(law.exponent > 0.0) || !std::isfinite(law.exponent)) {
-        reject("The exponent of the noise law must be positive and finite, but is ", law.exponent, ".");
+    if (!(law.exponent > 0.0 && law.exponent <= largest_noise_exponent)) {
+        reject("The exponent of the noise law must be positive and at most ", largest_noise_exponent, ", but is ",
+               law.exponent, ".");
     }
 }
 
@@ -74,8 +81,9 @@ void check_law(const PowerLawNoise& law) {
         reject("The exponent alpha of the power-law noise must lie strictly between 0 and 1/2, but is ", law.alpha,
                ".");
     }
-    if (!(law.tau > 0.0) || !std::isfinite(law.tau)) {
-        reject("The time scale tau of the power-law noise must be positive and finite, but is ", law.tau, ".");
+    if (!in_range(law.tau)) {
+        reject("The time scale tau of the power-law noise must lie between ", smallest_noise_number, " and ",
+               largest_noise_number, ", but is ", law.tau, ".");
     }
 }
 
@@ -89,17 +97,17 @@ void check_law(const TabulatedNoise& law) {
     }
     for (std::size_t i = 0; i < law.points.size(); ++i) {
         const auto& [staleness, value] = law.points[i];
-        if (!(value > 0.0) || !std::isfinite(value)) {
-            reject("The values of the tabulated noise law must be positive and finite, but point ", i + 1, " is ",
-                   value, ".");
+        if (!in_range(value)) {
+            reject("The values of the tabulated noise law must lie between ", smallest_noise_number, " and ",
+                   largest_noise_number, ", but point ", i + 1, " is ", value, ".");
         }
         if (i == 0) {
             continue;
         }
         const auto& [previous_staleness, previous_value] = law.points[i - 1];
-        if (!(staleness > previous_staleness) || !std::isfinite(staleness)) {
-            reject("The staleness of the tabulated noise law must strictly increase, but point ", i + 1, " at ",
-                   staleness, " follows ", previous_staleness, ".");
+        if (!(staleness > previous_staleness && staleness <= largest_noise_number)) {
+            reject("The staleness of the tabulated noise law must strictly increase up to ", largest_noise_number,
+                   " at most, but point ", i + 1, " at ", staleness, " follows ", previous_staleness, ".");
         }
         if (!(value >= previous_value)) {
             reject("The values of the tabulated noise law must not decrease with staleness, but point ", i + 1, " is ",

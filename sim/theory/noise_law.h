@@ -37,6 +37,12 @@ struct NoiseConfig {
     double rho = 0.0;  ///< coupling, in [0, 1]
 };
 
+// Parameters of a noise law lie within these, so that the noise stays finite, also relative to that of a fresh sample,
+// for any staleness that a run can reach. Whatever lies beyond is a mistake.
+inline constexpr double smallest_noise_number = 1e-12;
+inline constexpr double largest_noise_number = 1e12;
+inline constexpr double largest_noise_exponent = 4.0;
+
 /// Throws std::invalid_argument with a full sentence when a parameter is out of range.
 void check(const NoiseLaw& law);
 void check(const NoiseConfig& config);

@@ -6,6 +6,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "sim/engine/portable_math.h"
 #include "sim/theory/arguments.h"
 
 namespace millrace {
@@ -222,11 +223,11 @@ OptimalDesign whole_step_optimum(const NoiseLaw& law, double mu, double rho) {
 namespace {
 
 double integral_mean(const FloorGrowthNoise& law, double horizon) {
-    return law.floor + law.growth * std::pow(horizon, law.exponent) / (1.0 + law.exponent);
+    return law.floor + law.growth * portable::pow(horizon, law.exponent) / (1.0 + law.exponent);
 }
 
 double integral_mean(const PowerLawNoise& law, double horizon) {
-    return std::pow(horizon / law.tau, 2.0 * law.alpha) / (1.0 + 2.0 * law.alpha);
+    return portable::pow(horizon / law.tau, 2.0 * law.alpha) / (1.0 + 2.0 * law.alpha);
 }
 
 double integral_mean(const TabulatedNoise& law, double horizon) {
@@ -254,12 +255,12 @@ OptimalDesign continuous_optimum(const std::function<double(double)>& mean_noise
     require_positive(lowest, "lowest horizon");
     require(highest > lowest && std::isfinite(highest), "highest horizon", "finite and above the lowest", highest);
     const auto log_cost = [&](double log_horizon) {
-        const double horizon = std::exp(log_horizon);
-        return std::log(cost_at_best_replay_ratio(mean_noise(horizon), horizon, mu, rho));
+        const double horizon = portable::exp(log_horizon);
+        return portable::log(cost_at_best_replay_ratio(mean_noise(horizon), horizon, mu, rho));
     };
     constexpr int intervals = 1000;
-    const double start = std::log(lowest);
-    const double width = (std::log(highest) - start) / intervals;
+    const double start = portable::log(lowest);
+    const double width = (portable::log(highest) - start) / intervals;
     int best = 0;
     double best_cost = infinity;
     for (int i = 0; i <= intervals; ++i) {
@@ -271,13 +272,13 @@ OptimalDesign continuous_optimum(const std::function<double(double)>& mean_noise
         }
     }
     const OptimalDesign unbounded = design_at(mean_noise(highest), infinity, mu, rho);
-    if (best == intervals || std::log(unbounded.cost) <= best_cost + 1e-12) {  // flat up to rounding
+    if (best == intervals || portable::log(unbounded.cost) <= best_cost + 1e-12) {  // flat up to rounding
         return unbounded;
     }
     const double left = start + std::max(best - 1, 0) * width;
     const double right = start + (best + 1) * width;
     constexpr int bits = std::numeric_limits<double>::digits / 2;  // a minimum is flat: more digits are noise
-    const double horizon = std::exp(boost::math::tools::brent_find_minima(log_cost, left, right, bits).first);
+    const double horizon = portable::exp(boost::math::tools::brent_find_minima(log_cost, left, right, bits).first);
     return design_at(mean_noise(horizon), horizon, mu, rho);
 }
 

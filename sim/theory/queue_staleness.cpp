@@ -8,6 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
+#include "sim/engine/portable_math.h"
 #include "sim/theory/arguments.h"
 
 namespace millrace {
@@ -84,8 +85,7 @@ double tail_moment(double log_sd, int size, double power) {
     double sum = 0.0;
     for (double z = lowest; z <= highest; z += step) {
         const double phi_log = -0.5 * z * z + power * log_sd * (z - 0.5 * log_sd);
-        const double cumulative = 0.5 * std::erfc(-z * std::numbers::sqrt2 / 2.0);
-        sum += std::exp(phi_log) * std::pow(cumulative, size - 1);
+        sum += portable::exp(phi_log) * portable::pow(portable::normal_cdf(z), size - 1);
     }
     return size * sum * step / std::sqrt(2.0 * std::numbers::pi);
 }

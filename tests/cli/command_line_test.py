@@ -89,6 +89,12 @@ class CommandLineTest(unittest.TestCase):
 
 
 class Usage(CommandLineTest):
+    def test_a_run_does_not_overwrite_its_scenario(self):
+        for option in ("--output", "--steps"):
+            _, complaint = self.call("run", self.small, option, self.small, expect=2)
+            self.assertIn("overwrite the scenario", complaint)
+            self.assertEqual(self.read("small.json").decode(), SMALL)
+
     def test_help_and_version_are_answers(self):
         for arguments in [["--help"], ["--version"], ["run", "--help"], ["design", "--help"], ["validate", "--help"]]:
             out, err = self.call(*arguments)

@@ -9,8 +9,17 @@
 #include "sim/metrics/histogram.h"
 #include "sim/metrics/mser5.h"
 #include "sim/metrics/role_clock.h"
+#include "sim/metrics/station_flow.h"
 
 using namespace millrace;
+
+namespace {
+
+std::int64_t in_state(const WorkerClock& clock, std::size_t state, Time now) {
+    return static_cast<std::int64_t>(clock.spent_ns(now)[state]);
+}
+
+}  // namespace
 
 TEST_CASE("Student's t quantiles agree with Boost.Math") {
     for (std::int64_t degrees = 1; degrees <= 2000; ++degrees) {
@@ -83,9 +92,29 @@ TEST_CASE("the times of a role's states add up to members times elapsed") {
     clock.move({7}, WorkerState::starved, WorkerState::busy);
     clock.move_all({10}, WorkerState::starved, WorkerState::blocked);
     clock.move({25}, WorkerState::busy, WorkerState::paused);
-    const auto spent = clock.spent_ns({40});
-    CHECK(spent[0] == 7 + 18 * 2 + 15);
-    CHECK(spent[1] == 15);
-    CHECK(spent[2] == 30 * 3);
-    CHECK(spent[0] + spent[1] + spent[2] + spent[3] == 5 * 40);
+    // busy: one member for 7, two for 18, one for 15; paused: one for 15; blocked: three for 30; starved: the five less
+    // those, four for 7 and three for 3.
+    CHECK(in_state(clock, 0, {40}) == 7 + 18 * 2 + 15);
+    CHECK(in_state(clock, 1, {40}) == 15);
+    CHECK(in_state(clock, 2, {40}) == 30 * 3);
+    CHECK(in_state(clock, 3, {40}) == 7 * 4 + 3 * 3);
+    // Asking changes nothing, and a moment may see several moves.
+    CHECK(in_state(clock, 0, {25}) == 7 + 18 * 2);
+    clock.move_all({40}, WorkerState::blocked, WorkerState::starved);
+    clock.move({40}, WorkerState::starved, WorkerState::busy);
+    CHECK(in_state(clock, 0, {50}) == 58 + 10 * 2);
+    CHECK(in_state(clock, 2, {50}) == 90);
+    CHECK(in_state(clock, 3, {50}) == 37 + 10 * 2);
+}
+
+TEST_CASE("a station's flow keeps the integral of the number present and the sum of stays") {
+    StationFlow flow;
+    flow.enter({1'000'000'000});
+    flow.enter({3'000'000'000});
+    flow.leave({6'000'000'000}, {3'000'000'000});
+    flow.enter({7'000'000'000});
+    // One present in [1, 3], two in [3, 6], one in [6, 7], two in [7, 10].
+    CHECK(flow.presence_s({10'000'000'000}) == doctest::Approx(2.0 + 6.0 + 1.0 + 6.0));
+    CHECK(flow.sojourn_s() == doctest::Approx(3.0));
+    CHECK(flow.present() == 2);
 }

@@ -28,15 +28,24 @@ struct TokenLaw {
     double prefill_per_token_ns = 0.0;
 };
 
+/// The worker stands still in [from_ns, to_ns), within a step if need be.
+struct TokenPause {
+    std::int64_t from_ns = 0;
+    std::int64_t to_ns = 0;
+};
+
 /// Runs all sequences (sorted by arrival) through one worker, first come first served, and returns them with ended_ns.
-/// The clock is rounded to nanoseconds only when the batch changes, as the closed form does.
+/// A boundary lies at the exact sum of the steps since the batch last changed, rounded to nanoseconds; whoever has come
+/// by then joins. Pauses are sorted and apart; one that begins at a boundary begins after it.
 inline std::vector<TokenSequence> run_token_by_token(const TokenLaw& law, std::int64_t slots, std::int64_t kv_cap,
-                                                     std::vector<TokenSequence> sequences) {
+                                                     std::vector<TokenSequence> sequences,
+                                                     const std::vector<TokenPause>& pauses = {}) {
     std::vector<TokenSequence*> running;
     std::deque<TokenSequence*> queue;
     std::size_t arrived = 0;
     std::size_t ended = 0;
-    std::int64_t change_ns = 0;    // when the batch last changed
+    std::size_t paused = 0;        // pauses that are over
+    std::int64_t change_ns = 0;    // when the batch last changed, moved on by the pauses since
     long double since_change = 0;  // exact time of the steps since then, ns
 
     const auto reserved = [&] {
@@ -48,13 +57,8 @@ inline std::vector<TokenSequence> run_token_by_token(const TokenLaw& law, std::i
     };
     const auto clock = [&] { return change_ns + static_cast<std::int64_t>(std::floor(since_change + 0.5L)); };
     double prefill = 0.0;
-
-    while (ended < sequences.size()) {
-        if (running.empty() && queue.empty() && sequences[arrived].arrives_ns > clock()) {
-            change_ns = sequences[arrived].arrives_ns;
-            since_change = 0;
-        }
-        // Between two steps: whoever has come by now may join.
+    // Between two steps: whoever has come by now may join.
+    const auto let_in = [&] {
         const std::int64_t now = clock();
         while (arrived < sequences.size() && sequences[arrived].arrives_ns <= now) {
             queue.push_back(&sequences[arrived++]);
@@ -67,6 +71,21 @@ inline std::vector<TokenSequence> run_token_by_token(const TokenLaw& law, std::i
             running.push_back(queue.front());
             queue.pop_front();
         }
+    };
+
+    while (ended < sequences.size()) {
+        if (running.empty() && queue.empty() && sequences[arrived].arrives_ns > clock()) {
+            change_ns = sequences[arrived].arrives_ns;
+            since_change = 0;
+            for (; paused < pauses.size() && pauses[paused].from_ns < change_ns; ++paused) {
+                change_ns = std::max(change_ns, pauses[paused].to_ns);
+            }
+        }
+        let_in();
+        for (; paused < pauses.size() && pauses[paused].from_ns == clock(); ++paused) {
+            change_ns += pauses[paused].to_ns - pauses[paused].from_ns;
+            let_in();
+        }
         // One step: its time depends on the sequences and on every token they hold.
         std::int64_t context = 0;
         for (const TokenSequence* s : running) {
@@ -75,6 +94,9 @@ inline std::vector<TokenSequence> run_token_by_token(const TokenLaw& law, std::i
         since_change += law.base_ns + law.per_sequence_ns * static_cast<double>(running.size()) +
                         law.per_context_token_ns * static_cast<double>(context) + prefill;
         prefill = 0.0;
+        for (; paused < pauses.size() && pauses[paused].from_ns < clock(); ++paused) {
+            change_ns += pauses[paused].to_ns - pauses[paused].from_ns;
+        }
         const std::int64_t after = clock();
         const auto gone = std::remove_if(running.begin(), running.end(), [&](TokenSequence* s) {
             if (++s->generated < s->response_tokens) {

@@ -1,6 +1,7 @@
 // Drives one InferenceWorker with sequences that arrive at given times and queue first come first served.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <limits>
@@ -11,21 +12,24 @@
 
 namespace millrace_test {
 
+/// What run_token_by_token() does, with an InferenceWorker.
 inline std::vector<TokenSequence> run_worker(const millrace::StepTiming& timing, std::int64_t slots,
-                                             std::int64_t kv_cap, std::vector<TokenSequence> sequences) {
+                                             std::int64_t kv_cap, std::vector<TokenSequence> sequences,
+                                             const std::vector<TokenPause>& pauses = {}) {
     using millrace::Time;
+    constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
     millrace::InferenceWorker worker(timing, slots, kv_cap);
     std::deque<std::size_t> queue;
     std::vector<millrace::RolloutIndex> finished;
     std::size_t arrived = 0;
     std::size_t ended = 0;
+    auto pause = pauses.begin();
     while (ended < sequences.size()) {
-        const auto change = worker.next_change();
-        const std::int64_t next_arrival =
-            arrived < sequences.size() ? sequences[arrived].arrives_ns : std::numeric_limits<std::int64_t>::max();
-        std::int64_t now = next_arrival;
-        if (change && change->ns <= next_arrival) {
-            now = change->ns;
+        const std::int64_t change = worker.next_change().value_or(Time{never}).ns;
+        const std::int64_t arrival = arrived < sequences.size() ? sequences[arrived].arrives_ns : never;
+        const std::int64_t toggle = pause == pauses.end() ? never : worker.paused() ? pause->to_ns : pause->from_ns;
+        const std::int64_t now = std::min({change, arrival, toggle});
+        if (now == change) {
             finished.clear();
             worker.change_batch({now}, finished);
             for (const millrace::RolloutIndex index : finished) {
@@ -33,16 +37,24 @@ inline std::vector<TokenSequence> run_worker(const millrace::StepTiming& timing,
                 ++ended;
             }
         }
+        if (now == toggle && worker.paused()) {
+            worker.resume({now});
+            ++pause;
+        }
         while (arrived < sequences.size() && sequences[arrived].arrives_ns <= now) {
             queue.push_back(arrived++);
         }
-        while (!queue.empty() && worker.has_free_slot()) {
+        while (!queue.empty() && !worker.paused() && worker.has_free_slot()) {
             const TokenSequence& s = sequences[queue.front()];
             if (!worker.has_memory(s.prompt_tokens + s.response_tokens)) {
                 break;
             }
-            worker.join({now}, static_cast<millrace::RolloutIndex>(queue.front()), s.prompt_tokens, s.response_tokens);
+            worker.join({now}, static_cast<millrace::RolloutIndex>(queue.front()), s.prompt_tokens, s.response_tokens,
+                        s.response_tokens);
             queue.pop_front();
+        }
+        if (pause != pauses.end() && now == pause->from_ns && !worker.paused()) {
+            worker.pause({now});
         }
     }
     return sequences;

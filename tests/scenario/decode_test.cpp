@@ -14,7 +14,9 @@
 #include <variant>
 #include <vector>
 
+#include "sim/pipeline/pipeline.h"
 #include "sim/scenario/vocabulary.h"
+#include "sim/sweep/replications.h"
 
 namespace millrace {
 namespace {
@@ -246,6 +248,113 @@ TEST_CASE("schema and decoder have the same keys, required keys and defaults") {
     const nlohmann::json& metrics =
         schema.at("properties").at("published").at("items").at("properties").at("metric").at("enum");
     CHECK(metrics.get<std::set<std::string>>() == std::set<std::string>(metric_keys().begin(), metric_keys().end()));
+}
+
+TEST_CASE("published may name every metric that a run prints, and every other belongs to a later version") {
+    std::set<std::string> printed;
+    for (const char* file : {"good/everything.json", "good/queue_lifo_drop.json"}) {
+        Scenario scenario = load_scenario((corpus / file).string(), {"replications=2", "horizon={\"updates\": 40}"});
+        for (const auto& [key, estimate] : run_replications(scenario, {}).metrics) {
+            printed.insert(key);
+        }
+    }
+    std::set<std::string> known;
+    for (const std::string_view key : metric_keys()) {
+        if (!key.starts_with("learner/")) {
+            known.emplace(key);
+        }
+    }
+    CHECK(printed == known);
+}
+
+// ---- what runs ----------------------------------------------------------------------------------------------------
+
+TEST_CASE("every good scenario runs") {
+    for (const fs::path& file : json_files(corpus / "good")) {
+        CAPTURE(file.filename().string());
+        const Scenario scenario =
+            load_scenario(file.string(), {"replications=1", "horizon={\"updates\": 200, \"warmup_updates\": 50}"});
+        const RunResult result = run_replications(scenario, {});
+        for (const auto& [key, estimate] : result.metrics) {
+            CAPTURE(key);
+            CHECK(std::isfinite(estimate.mean));
+        }
+    }
+}
+
+struct Flow {
+    StoreConfig store;
+    std::string store_json;
+    std::int64_t batch, group, steps_ahead, per_update, fresh;
+
+    bool decodes() const {
+        static const std::string minimal = read(corpus / "good/minimal.json");
+        const auto set = [](const std::string& key, std::int64_t value) { return key + "=" + std::to_string(value); };
+        const std::vector<std::string> overrides = {"store=" + store_json,
+                                                    set("trainers.batch", batch),
+                                                    set("groups.size", group),
+                                                    set("trainers.fresh_per_update", fresh),
+                                                    "admission.kind=token_bucket",
+                                                    set("admission.steps_ahead", steps_ahead),
+                                                    set("admission.rollouts_per_update", per_update)};
+        try {
+            decode_scenario(minimal, "flow.json", overrides);
+            return true;
+        } catch (const ScenarioError&) {
+            return false;
+        }
+    }
+
+    bool runs(double update_s) const {
+        PipelineConfig config;
+        config.workers.count = 2;
+        config.workers.slots = 5;
+        config.workers.service = FirstOrderService{Distribution::exponential(1.0)};
+        config.groups.size = group;
+        config.trainers.batch = batch;
+        config.trainers.fresh_per_update = fresh;
+        config.trainers.service = FixedTrainerService{Distribution::exponential(update_s)};
+        config.store = store;
+        config.admission = AdmissionConfig{steps_ahead, per_update};
+        try {
+            return Pipeline(config, 1, 0).run(150);
+        } catch (const PipelineStuck&) {
+            return false;
+        }
+    }
+};
+
+TEST_CASE("under admission, what the decoder accepts runs and what it rejects stops") {
+    const std::pair<StoreConfig, std::string> stores[] = {
+        {ReplayBufferConfig{.capacity = 12}, R"({"kind": "replay_buffer", "capacity": 12})"},
+        {TransferQueueConfig{.capacity = 20}, R"({"kind": "transfer_queue", "capacity": 20})"},
+        {TransferQueueConfig{.capacity = 11, .overflow = Overflow::drop_oldest},
+         R"({"kind": "transfer_queue", "capacity": 11, "overflow": "drop_oldest"})"}};
+    int accepted = 0;
+    int rejected = 0;
+    for (const auto& [store, json] : stores) {
+        const bool is_queue = std::holds_alternative<TransferQueueConfig>(store);
+        for (const std::int64_t batch : {4, 8, 9}) {
+            for (const std::int64_t group : {1, 3, 4, 6, 10}) {
+                for (const std::int64_t steps_ahead : {0, 1, 2}) {
+                    for (const std::int64_t per_update :
+                         is_queue ? std::vector{batch} : std::vector<std::int64_t>{2, 7, 8, 12}) {
+                        for (const std::int64_t fresh : {0, 1, 4, 7, 8, 13}) {
+                            const Flow flow{store, json, batch, group, steps_ahead, per_update, fresh};
+                            const bool decodes = flow.decodes();
+                            INFO(json << " B " << batch << " G " << group << " K " << steps_ahead << " R " << per_update
+                                      << " f " << fresh);
+                            CHECK(flow.runs(0.01) == decodes);
+                            CHECK(flow.runs(20.0) == decodes);
+                            ++(decodes ? accepted : rejected);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    CHECK(accepted > 300);
+    CHECK(rejected > 300);
 }
 
 // ---- what the values become ---------------------------------------------------------------------------------------

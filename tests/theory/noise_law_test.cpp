@@ -80,6 +80,15 @@ TEST_CASE("check names what is wrong with a law") {
              NoiseLaw{FloorGrowthNoise{.growth = -0.1}},
              NoiseLaw{FloorGrowthNoise{.growth = nan}},
              NoiseLaw{FloorGrowthNoise{.exponent = 0.0}},
+             NoiseLaw{FloorGrowthNoise{.floor = 1e-13}},
+             NoiseLaw{FloorGrowthNoise{.floor = 1e13}},
+             NoiseLaw{FloorGrowthNoise{.growth = 1e13}},
+             NoiseLaw{FloorGrowthNoise{.exponent = 4.5}},
+             NoiseLaw{PowerLawNoise{.tau = 1e-13}},
+             NoiseLaw{PowerLawNoise{.tau = 1e13}},
+             NoiseLaw{TabulatedNoise{{{0.0, 1e-13}}}},
+             NoiseLaw{TabulatedNoise{{{0.0, 1.0}, {1.0, 1e13}}}},
+             NoiseLaw{TabulatedNoise{{{0.0, 1.0}, {1e13, 2.0}}}},
              NoiseLaw{PowerLawNoise{.alpha = 0.0}},
              NoiseLaw{PowerLawNoise{.alpha = 0.5}},
              NoiseLaw{PowerLawNoise{.alpha = nan}},
@@ -99,4 +108,21 @@ TEST_CASE("check names what is wrong with a law") {
     CHECK_NOTHROW(check(NoiseConfig{.rho = 1.0}));
     CHECK_THROWS_AS(check(NoiseConfig{.rho = 1.1}), std::invalid_argument);
     CHECK_THROWS_AS(check(NoiseConfig{.rho = nan}), std::invalid_argument);
+}
+
+TEST_CASE("within its bounds a law is finite at any staleness that a run can reach, also relative to a fresh sample") {
+    for (const NoiseLaw& law : {
+             NoiseLaw{FloorGrowthNoise{smallest_noise_number, largest_noise_number, largest_noise_exponent}},
+             NoiseLaw{FloorGrowthNoise{largest_noise_number, largest_noise_number, 1e-300}},
+             NoiseLaw{PowerLawNoise{0.4999, smallest_noise_number}},
+             NoiseLaw{PowerLawNoise{0.4999, largest_noise_number}},
+             NoiseLaw{TabulatedNoise{{{0.0, smallest_noise_number}, {largest_noise_number, largest_noise_number}}}},
+         }) {
+        CHECK_NOTHROW(check(law));
+        const double fresh = sigma2_of_sample(law, 0.0);
+        const double oldest = sigma2_of_sample(law, 1e9);
+        CHECK(fresh > 0.0);
+        CHECK(std::isfinite(oldest));
+        CHECK(std::isfinite(1e9 * 1e9 * (oldest / fresh)));  // summed over batches and updates
+    }
 }

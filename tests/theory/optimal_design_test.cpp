@@ -308,3 +308,21 @@ TEST_CASE("arguments without a meaning are refused") {
     CHECK_THROWS_AS(variance_bound({}, {.batch = 1, .buffer = 1, .fresh_per_step = 2}), std::domain_error);
     CHECK_THROWS_WITH(design_cost(1, 1, 1, 1, 1.1), "The coupling rho must be between 0 and 1, but is 1.1.");
 }
+
+TEST_CASE("designs are the same bits in every build on every x86-64 machine") {
+    const NoiseLaw growing = FloorGrowthNoise{.floor = 1.0, .growth = 0.05, .exponent = 1.3};
+    const auto continuous = [&](double horizon) { return continuous_mean_sigma2(growing, horizon); };
+    const NoiseLaw slow = FloorGrowthNoise{.floor = 1.0, .growth = 1e-12, .exponent = 0.7};
+    const std::pair<OptimalDesign, OptimalDesign> found_and_expected[] = {
+        {power_law_optimum({.alpha = 0.2, .tau = 3.0}, 5.28, 0.1),
+         {0x1.10f9636074fbdp+2, 0x1.fc943c7657973p+1, 0x1.b071b047de7ecp-1}},
+        {whole_step_optimum(growing, 5.28, 0.1), {0x1p+3, 0x1.36080995d4206p+2, 0x1.0ed6222d715d9p+0}},
+        {continuous_optimum(continuous, 5.28, 0.1), {0x1.e1deb68194285p+2, 0x1.30c86c8411ffp+2, 0x1.184325337eacfp+0}},
+        {whole_step_optimum(slow, 5.28, 1e-4), {0x1.bcbd95cp+28, 0x1.cb8f61b26d0e1p+7, 0x1.95e8dc81a859ap-3}},
+    };
+    for (const auto& [found, expected] : found_and_expected) {
+        CHECK(found.horizon == expected.horizon);
+        CHECK(found.replay_ratio == expected.replay_ratio);
+        CHECK(found.cost == expected.cost);
+    }
+}

@@ -1,6 +1,7 @@
 // The noise of batches that the simulation really draws, in the synchronous limit, against the paper's section 4.
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -22,14 +23,15 @@ struct Setting {
     double horizon() const { return static_cast<double>(capacity) / static_cast<double>(fresh); }
 };
 
-/// noise/relative_variance after the buffer has filled and turned over, from independent replications.
+/// noise/relative_variance after the buffer has filled and turned over, from independent replications. Settings share
+/// their random numbers: with half as many replications 2 of the 12 intervals below missed, by up to 1.07 half-widths.
 Estimate simulated_variance(const Setting& s, Sampling sampling, const NoiseLaw& law) {
     PipelineConfig config = synchronous_pipeline(s.batch, s.fresh, s.capacity, sampling);
     config.noise = NoiseConfig{law, s.rho};
     const std::int64_t warmup = 4 * (s.capacity / s.fresh + s.batch / s.fresh) + 10;
     constexpr std::int64_t counted = 600;
     std::vector<double> values;
-    for (std::uint64_t r = 0; r < 12; ++r) {
+    for (std::uint64_t r = 0; r < 24; ++r) {
         Pipeline pipeline(config, 21, r);
         pipeline.run(warmup + counted);
         const ReplicationRecord record = pipeline.take_record();
@@ -69,9 +71,9 @@ TEST_CASE("flat noise: the simulated variance is the exact second moment, with a
             const double truth = exact(s, sampling);
             INFO("B " << s.batch << " R " << s.fresh << " N " << s.capacity << " rho " << s.rho << ": " << found.mean
                       << " +- " << *found.half_width << ", exact " << truth);
-            // Without replacement and without coupling nothing varies.
-            CHECK(std::abs(found.mean - truth) <= 1.5 * *found.half_width + 1e-9);
-            CHECK(*found.half_width < 0.02 * truth);
+            // Without replacement and without coupling nothing varies: rounding is all there is.
+            CHECK(std::abs(found.mean - truth) <= std::max(*found.half_width, 1e-9));
+            CHECK(*found.half_width < 0.01 * truth);
         }
     }
 }

@@ -47,7 +47,8 @@ struct Design {
     double utilization;
 };
 
-/// The grid of measured-anchors 1.6: utilization, queue, group size, tailness, concurrency.
+/// Utilization, queue, group size, tailness and concurrency vary. The first 17 are the designs whose closed form
+/// tests/theory/queue_staleness_test.cpp tabulates; the others lie between them and beyond.
 const std::vector<Design> grid = {
     {128, 128, 8, 0.2, 1, 0.5},  {128, 128, 8, 0.2, 1, 0.8},  {128, 128, 8, 0.2, 1, 0.95}, {128, 128, 8, 0.2, 1, 1.1},
     {128, 128, 8, 0.2, 1, 1.5},  {128, 128, 8, 0.2, 2, 1.1},  {128, 128, 8, 0.2, 2, 1.5},  {128, 128, 8, 0.4, 1, 0.5},
@@ -100,7 +101,8 @@ TEST_CASE("variance of staleness follows its law below balance, within 10 % wher
 TEST_CASE("six real runs: the simulation's mean absolute error is at most the closed form's") {
     // Qwen3-8B GRPO, transfer queue that drops the oldest: Dong, Goel, Yu, "Predicting and Controlling Staleness in
     // Fully Asynchronous RL Training" (2026). The group size is not given; 8 is assumed, and the lengths are lognormal
-    // with the measured tailness. Staleness is counted per rollout.
+    // with the measured tailness. Staleness is counted from each rollout's own first token and, for comparison, from
+    // its group's, as the closed form counts.
     struct Measured {
         std::int64_t concurrency;
         std::int64_t batch;
@@ -115,20 +117,26 @@ TEST_CASE("six real runs: the simulation's mean absolute error is at most the cl
     constexpr std::int64_t group = 8;
     double closed_error = 0.0;
     double simulated_error = 0.0;
-    std::printf("   C    B  q  utilization  measured  simulated  closed form\n");
+    double group_error = 0.0;
+    std::printf(
+        "   C    B  q  utilization  measured  simulated: from own first token, from the group's  closed form\n");
     for (const Measured& run : runs) {
         const Distribution length = lengths(lognormal_log_sd(run.tailness, group));
         const Moments found =
             simulate(transfer_queue_pipeline(run.concurrency, run.batch, group, run.q, run.utilization, length), 4000);
         const double closed = mean_staleness({static_cast<double>(run.concurrency), static_cast<double>(run.batch),
                                               run.q, run.utilization, run.tailness});
-        std::printf("%4d %4d %2.0f  %11.2f  %8.2f  %9.2f  %11.2f   (from the group's first token: %.2f)\n",
-                    static_cast<int>(run.concurrency), static_cast<int>(run.batch), run.q, run.utilization,
-                    run.staleness, found.mean, closed, found.group_mean);
+        std::printf("%4d %4d %2.0f  %11.2f  %8.2f  %31.2f  %16.2f  %11.2f\n", static_cast<int>(run.concurrency),
+                    static_cast<int>(run.batch), run.q, run.utilization, run.staleness, found.mean, found.group_mean,
+                    closed);
         simulated_error += std::abs(found.mean - run.staleness) / 6.0;
+        group_error += std::abs(found.group_mean - run.staleness) / 6.0;
         closed_error += std::abs(closed - run.staleness) / 6.0;
     }
-    std::printf("mean absolute error: simulation %.3f, closed form %.3f\n", simulated_error, closed_error);
+    std::printf(
+        "mean absolute error: simulation %.3f from the own first token, %.3f from the group's; closed form %.3f\n",
+        simulated_error, group_error, closed_error);
     CHECK(simulated_error <= closed_error);
     CHECK(simulated_error <= 0.18);
+    CHECK(group_error <= closed_error);
 }

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <iostream>
 #include <limits>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -154,7 +155,7 @@ int run(int argc, char** argv) {
     design->add_option("--rho", design_options.rho, "Coupling of the noise of samples, 0 to 1")->required();
     design->add_option("--alpha", design_options.alpha, "Noise grows as sigma(s) = (s/tau)^alpha, 0 < alpha < 1/2")
         ->required();
-    design->add_option("--tau", design_options.tau, "Steps after which the noise has doubled its scale")
+    design->add_option("--tau", design_options.tau, "Steps after which sigma, by this law, is 1")
         ->capture_default_str();
     design->add_option("--format", design_options.format, "What standard output shows")
         ->check(formats)
@@ -180,6 +181,7 @@ int run(int argc, char** argv) {
     }
 
     if (run->parsed()) {
+        run_options.changes_model = !run_options.scenario.overrides.empty();
         constexpr std::int64_t largest = std::int64_t{1} << 53;
         if (seed_option->count() > 0) {
             run_options.scenario.overrides.push_back("seed=" +
@@ -220,6 +222,11 @@ int main(int argc, char** argv) {
     } catch (const ScenarioError& error) {
         std::cerr << error.what() << '\n';
         return exit_bad_input;
+    } catch (const std::bad_alloc&) {
+        std::cerr
+            << "millrace: error: there is not enough memory for this scenario; store.capacity and workers.count x "
+               "workers.slots decide how much it takes, --jobs how often\n";
+        return exit_failed;
     } catch (const std::exception& error) {
         std::cerr << "millrace: error: " << error.what() << '\n';
         return exit_failed;

@@ -33,7 +33,8 @@ struct RunCommandOptions {
     std::string steps;             ///< file for the step log; empty: none
     std::int64_t jobs = 1;
     bool quiet = false;
-    std::string command_line;  ///< for the manifest
+    bool changes_model = false;  ///< --set was given: published numbers may be for other settings
+    std::string command_line;    ///< for the manifest
 };
 
 }  // namespace millrace

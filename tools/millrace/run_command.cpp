@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdio>
 #include <ctime>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -114,6 +115,11 @@ struct OutputFiles {
 
     explicit OutputFiles(const RunCommandOptions& options) {
         const std::string manifest_name = options.output + ".manifest.json";
+        for (const std::string& name : {options.output, manifest_name, options.steps}) {
+            if (std::error_code ignored; std::filesystem::equivalent(name, options.scenario.file, ignored)) {
+                throw UsageError("writing " + name + " would overwrite the scenario");
+            }
+        }
         if (!options.output.empty() && options.output != "-") {
             if (options.steps == options.output || options.steps == manifest_name) {
                 throw UsageError("the result and the step log cannot both be written to " + options.steps);
@@ -162,7 +168,7 @@ int run_command(const RunCommandOptions& options) {
     } else if (format == "csv") {
         std::cout << result_csv(scenario, result);
     } else {
-        std::cout << run_table(scenario, result);
+        std::cout << run_table(scenario, result, options.changes_model);
     }
     if (files.result) {
         files.result->stream() << result_json(scenario, result);
@@ -172,6 +178,10 @@ int run_command(const RunCommandOptions& options) {
     }
     if (files.steps) {
         files.steps->commit();
+    }
+    if (result.interrupted) {
+        std::cerr << "Interrupted: the result holds the " << result.replications_done
+                  << " replications that were complete.\n";
     }
     std::cout.flush();
     if (!std::cout) {

@@ -90,7 +90,13 @@ std::string header(const Scenario& scenario, const RunResult& result) {
               static_cast<long long>(config.workers.count), static_cast<long long>(config.trainers.count),
               static_cast<long long>(config.trainers.batch), static_cast<long long>(config.groups.size)) +
         store_text(config.store) + "\n";
-    text += print("%lld replications of %lld updates, the first %lld of each discarded; intervals are 95 %%\n",
+    const FirstOrderCosts costs = first_order_costs(config);
+    text += "training on a batch costs C = " + number(costs.gpu_s_per_update) +
+            " GPU-s, generating it mu = " + number(costs.mu) + " times as much";
+    if (!(config.workers.length.is_constant() && config.workers.length.mean() == 1.0)) {
+        text += "; responses average " + number(config.workers.length.mean()) + " tokens";
+    }
+    text += print("\n%lld replications of %lld updates, the first %lld of each discarded; intervals are 95 %%\n",
                   static_cast<long long>(result.replications_done), static_cast<long long>(scenario.horizon.updates),
                   static_cast<long long>(result.warmup_updates));
     return text;
@@ -178,7 +184,7 @@ std::string in_words(const Scenario& scenario, const RunResult& result) {
 
 }  // namespace
 
-std::string run_table(const Scenario& scenario, const RunResult& result) {
+std::string run_table(const Scenario& scenario, const RunResult& result, bool overridden) {
     std::string text = header(scenario, result);
     if (!result.metrics.empty()) {
         const Footnotes footnotes(scenario.published);
@@ -188,7 +194,8 @@ std::string run_table(const Scenario& scenario, const RunResult& result) {
         }
         text += result.undefined.empty() ? "" : "\n";
         if (!scenario.published.empty()) {
-            text += "\nPublished:\n" + footnotes.list();
+            text += std::string("\nPublished") + (overridden ? ", for the settings in the file, without --set" : "") +
+                    ":\n" + footnotes.list();
         }
         text += histogram_bars("Staleness of the samples trained on, in policy versions",
                                result.histograms.at("staleness"));
