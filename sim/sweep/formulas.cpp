@@ -24,8 +24,11 @@ double concurrency(const WorkersConfig& workers, const StepService& service, con
     return std::clamp(number(*service.kv_cap_tokens) / reserved, 1.0, slots);
 }
 
+/// A response has at least one token, whatever its law says.
 TokenMoments token_moments(const WorkersConfig& workers) {
-    return independent_tokens(workers.prompt_length.mean(), workers.length.mean(), workers.length.second_moment());
+    const double response = std::max(1.0, workers.length.mean());
+    return independent_tokens(workers.prompt_length.mean(), response,
+                              std::max(response * response, workers.length.second_moment()));
 }
 
 /// Rollouts that all workers run at once when nothing keeps them waiting.
