@@ -87,6 +87,19 @@ double Distribution::sample(Draw& draw) const {
     return laws::on_law(law_->payload, [&draw](const auto& law) { return law.sample(draw); });
 }
 
+void Distribution::sample(const RandomStream& stream, std::uint64_t first, std::span<double> samples) const {
+    if (law_->low == law_->high) {
+        std::fill(samples.begin(), samples.end(), law_->low);
+        return;
+    }
+    laws::on_law(law_->payload, [&](const auto& law) {
+        for (double& sample : samples) {
+            Draw draw(stream, first++);
+            sample = law.sample(draw);
+        }
+    });
+}
+
 double Distribution::cdf(double x) const {
     return laws::on_law(law_->payload, [x](const auto& law) { return law.cdf(x); });
 }

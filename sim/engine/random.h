@@ -29,7 +29,8 @@ enum class Purpose : std::uint64_t {
 };
 
 /// One Philox2x64-10 block: 128 random bits for a counter of two words under a key.
-constexpr std::array<std::uint64_t, 2> philox2x64(std::array<std::uint64_t, 2> counter, std::uint64_t key) {
+[[gnu::always_inline]] constexpr std::array<std::uint64_t, 2> philox2x64(std::array<std::uint64_t, 2> counter,
+                                                                         std::uint64_t key) {
     constexpr std::uint64_t multiplier = 0xD2B74407B1CE6E93u;
     constexpr std::uint64_t weyl = 0x9E3779B97F4A7C15u;  // golden ratio
     for (int round = 0; round < 10; ++round) {
@@ -63,7 +64,7 @@ class Draw {
    public:
     constexpr Draw(const RandomStream& stream, std::uint64_t index) : stream_(stream), index_(index) {}
 
-    constexpr std::uint64_t bits() {
+    [[gnu::always_inline]] constexpr std::uint64_t bits() {
         if (attempt_ % 2 == 0) {
             block_ = stream_.block(index_, attempt_ / 2);
         }

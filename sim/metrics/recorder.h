@@ -30,13 +30,43 @@ class Recorder {
     /// Room for this many updates; histograms leave out what happens before update `histogram_start` has ended.
     void expect(std::int64_t updates, std::int64_t histogram_start);
 
-    void use(const SampleUse& sample);
+    void use(const SampleUse& sample) {
+        // What depends on staleness alone is summed up per level when the batch is complete.
+        const auto level = static_cast<std::size_t>(sample.staleness);
+        if (level >= batch_samples_.size()) {
+            batch_samples_.resize(level + 1);
+            batch_repeats_.resize(level + 1);
+        }
+        ++batch_samples_[level];
+        batch_repeats_[level] += 2 * sample.earlier_in_batch;  // with each of the earlier ones, both ways round
+
+        total_.pre_store += sample.pre_store;
+        total_.group_staleness += sample.group_staleness;
+        total_.tokens += sample.tokens;
+        total_.unique_samples += sample.earlier_in_batch == 0 ? 1 : 0;
+        if (!sample.since_last_use) {
+            ++total_.new_samples;
+            return;
+        }
+        total_.last_use_steps += *sample.since_last_use;
+        if (histograms_on_) {
+            record_.steps_since_last_use.add(*sample.since_last_use);
+        }
+    }
     void end_batch();
 
     void generated() { ++total_.generated; }
-    void stored() { ++total_.stored; }
+    void stored(std::int64_t rollouts) { total_.stored += rollouts; }
     /// A rollout left the store for good after `uses` uses, `staleness` versions after its first token.
-    void left_store(std::int32_t uses, std::int64_t staleness);
+    void left_store(std::int32_t uses, std::int64_t staleness) {
+        if (uses == 0) {
+            ++total_.dropped;
+            total_.dropped_staleness += staleness;
+        }
+        if (histograms_on_) {
+            record_.replay_count.add(uses);
+        }
+    }
 
     void end_update(Time now, const WorkerClock& workers, const TrainerClock& trainers, const StationFlow& running,
                     const StationFlow& store);
@@ -46,13 +76,12 @@ class Recorder {
     ReplicationRecord take() { return std::move(record_); }
 
    private:
-    bool histograms_on() const { return updates() >= record_.histogram_start; }
-
     std::optional<BatchNoise> noise_;
     std::vector<std::int64_t> batch_samples_;  ///< of the batch at hand, by staleness
     std::vector<std::int64_t> batch_repeats_;  ///< ordered pairs of samples that are the same rollout, by staleness
     UpdateRecord total_;
     ReplicationRecord record_;
+    bool histograms_on_ = true;  ///< updates() has come to record_.histogram_start
 };
 
 }  // namespace millrace

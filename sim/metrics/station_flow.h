@@ -9,9 +9,9 @@ namespace millrace {
 
 class StationFlow {
    public:
-    void enter(Time now) {
-        ++entered_;
-        entry_times_ += now.ns;
+    void enter(Time now, std::int64_t rollouts = 1) {
+        entered_ += rollouts;
+        entry_times_ += static_cast<Int128>(rollouts) * now.ns;
     }
     /// A rollout leaves that came in at `since`.
     void leave(Time now, Time since) {

@@ -1,7 +1,5 @@
 #include "sim/pipeline/admission.h"
 
-#include "sim/pipeline/replay_buffer.h"
-
 namespace millrace {
 
 std::int64_t first_batch(const PipelineConfig& config) {

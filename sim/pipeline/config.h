@@ -4,11 +4,13 @@
 // scenario decoder is complete and consistent; sim/scenario/consistency.h states what "consistent" means.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
 #include <variant>
 
 #include "sim/engine/distribution.h"
+#include "sim/theory/compute_ratio.h"
 #include "sim/theory/noise_law.h"
 
 namespace millrace {
@@ -21,14 +23,10 @@ struct FirstOrderService {
     Distribution gpu_s_per_rollout = Distribution::constant(1.0);
 };
 
-/// Exact step law of continuous batching: a decode step of n sequences that hold K context tokens takes
-/// base_s + per_sequence_s n + per_context_token_s K seconds, and each sequence gains one token. The step in which
-/// sequences join takes prefill_per_token_s longer for each of their prompt tokens.
+/// The step law of continuous batching, followed exactly: a decode step takes what `law` says, and each sequence gains
+/// one token; the step in which sequences join is the one that takes longer for their prompts.
 struct StepService {
-    double base_s = 0.0;
-    double per_sequence_s = 0.0;
-    double per_context_token_s = 0.0;
-    double prefill_per_token_s = 0.0;
+    StepLaw law;
     /// Context tokens that fit in a worker's memory. A sequence joins when its prompt and its whole response still
     /// fit beside what the running ones have reserved, so nothing is ever evicted.
     std::optional<std::int64_t> kv_cap_tokens = std::nullopt;
@@ -118,6 +116,17 @@ using StoreConfig = std::variant<TransferQueueConfig, ReplayBufferConfig>;
 /// Rollouts that the store holds.
 inline std::int64_t capacity(const StoreConfig& store) {
     return std::visit([](const auto& kind) { return kind.capacity; }, store);
+}
+
+/// Whether the store has to know which rollouts are correct.
+inline bool keeps_correct_ones(const StoreConfig& store) {
+    const auto* buffer = std::get_if<ReplayBufferConfig>(&store);
+    return buffer != nullptr && buffer->positive_bias_delta > 0.0;
+}
+
+/// How many of `capacity` places positive bias `delta` keeps for correct rollouts: delta N to the nearest whole.
+inline std::int64_t positive_places(std::int64_t capacity, double delta) {
+    return static_cast<std::int64_t>(std::floor(delta * static_cast<double>(capacity) + 0.5));
 }
 
 // ---- control ------------------------------------------------------------------------------------------------------

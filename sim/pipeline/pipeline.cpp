@@ -32,11 +32,13 @@ std::unique_ptr<Store> make_store(const PipelineConfig& config, RolloutPool& poo
 
 }  // namespace
 
-Pipeline::Pipeline(const PipelineConfig& config, std::uint64_t seed, std::uint64_t replication)
+Pipeline::Pipeline(const PipelineConfig& config, std::uint64_t seed, std::uint64_t replication, Learner* learner)
     : config_(config),
+      learner_(learner),
+      keeps_correct_ones_(keeps_correct_ones(config.store)),
       source_(config, seed, replication),
       admission_(config.admission, first_batch(config)),
-      reward_(config.reward.value_or(RewardConfig{}), seed, replication),
+      reward_(config.reward.value_or(RewardConfig{})),
       groups_(config.groups.size),
       store_(make_store(config, rollouts_, seed, replication)),
       trainers_(config.trainers, seed, replication),
@@ -71,12 +73,15 @@ bool Pipeline::run(std::int64_t updates, std::int64_t histogram_start, const std
     for (std::uint32_t w = 0; w < workers_.size(); ++w) {
         offer_slots(w);
     }
+    if (learner_ != nullptr) {
+        learner_->keep(sync_.versions_in_use());
+    }
     settle();
 
     std::int64_t reported = 0;
     std::int64_t events_at_once = 0;
     Event event;
-    while (version_ < updates) {
+    while (version_ < updates_wanted_) {
         const Time before = now();
         if (!events_.pop(event)) {
             throw PipelineStuck("deadlock: nothing is left to happen. " + explain());
@@ -93,7 +98,7 @@ bool Pipeline::run(std::int64_t updates, std::int64_t histogram_start, const std
             }
         }
         if (interrupt != nullptr && interrupt->load(std::memory_order_relaxed)) {
-            return version_ >= updates;
+            return version_ >= updates_wanted_;
         }
     }
     return true;
@@ -118,7 +123,9 @@ void Pipeline::handle(const Event& event) {
                 events_.schedule(now() + next->takes, {static_cast<std::uint32_t>(What::graded), next->rollout, 0});
             }
             flows_.reward.leave(now(), rollouts_[event.entity].entered);
-            on_graded(event.entity);
+            if (!on_graded(event.entity)) {
+                return;  // it waits for its group: nothing else can move because of it
+            }
             break;
         case What::update_done:
             on_update_done();
@@ -146,24 +153,30 @@ void Pipeline::on_generated(RolloutIndex index) {
     Rollout& rollout = rollouts_[index];
     recorder_.generated();
     flows_.workers.leave(now(), rollout.entered);
+    if (learner_ != nullptr) {
+        learner_->finish(rollout.id);
+    }
     if (reward_.instant()) {
         on_graded(index);
         return;
     }
     rollout.entered = now();
     flows_.reward.enter(now());
-    if (const auto begun = reward_.arrive(index, rollout.id)) {
+    if (const auto begun = reward_.arrive(index, rollout.grading)) {
         events_.schedule(now() + begun->takes, {static_cast<std::uint32_t>(What::graded), begun->rollout, 0});
     }
 }
 
-void Pipeline::on_graded(RolloutIndex index) {
+/// Whether the rollout completes its group.
+bool Pipeline::on_graded(RolloutIndex index) {
     Rollout& rollout = rollouts_[index];
     rollout.entered = now();
     flows_.assembly.enter(now());
-    if (groups_.graded(rollout.group)) {
-        finished_groups_.push_back(rollout.group);
+    if (!groups_.graded(rollout.group)) {
+        return false;
     }
+    finished_groups_.push_back(rollout.group);
+    return true;
 }
 
 void Pipeline::on_update_done() {
@@ -177,10 +190,27 @@ void Pipeline::on_update_done() {
         admission_.give_back(admission_.per_update());
     }
     recorder_.end_update(now(), worker_clock_, trainer_clock_, flows_.workers, flows_.store);
+    if (learner_ != nullptr && !learner_->updated(version_, spent())) {
+        updates_wanted_ = version_;
+    }
+}
+
+ComputeSpent Pipeline::spent() const {
+    const auto worker_ns = worker_clock_.spent_ns(now());
+    const auto trainer_ns = trainer_clock_.spent_ns(now());
+    ComputeSpent spent;
+    spent.at = now();
+    spent.worker_active_gpu_s = static_cast<double>(worker_ns[static_cast<std::size_t>(WorkerState::busy)]) * 1e-9;
+    spent.trainer_active_gpu_s = static_cast<double>(trainer_ns[static_cast<std::size_t>(TrainerState::busy)]) * 1e-9;
+    spent.reserved_gpu_s = static_cast<double>(config_.workers.count + config_.trainers.count) * seconds(now());
+    return spent;
 }
 
 void Pipeline::publish_weights() {
     sync_.publish(version_, admission_.per_update());
+    if (learner_ != nullptr) {
+        learner_->keep(sync_.versions_in_use());
+    }
     for (std::uint32_t w = 0; w < workers_.size(); ++w) {
         begin_transfer(w);
     }
@@ -196,7 +226,7 @@ void Pipeline::begin_transfer(std::uint32_t w) {
         return;
     }
     if (takes->ns == 0) {
-        admission_.give_back(sync_.deliver(w));
+        deliver_weights(w);
         return;
     }
     if (sync_.in_flight() == InFlight::in_place) {
@@ -206,8 +236,21 @@ void Pipeline::begin_transfer(std::uint32_t w) {
     events_.schedule(now() + *takes, {static_cast<std::uint32_t>(What::weights_delivered), w, 0});
 }
 
-void Pipeline::on_weights_delivered(std::uint32_t w) {
+void Pipeline::deliver_weights(std::uint32_t w) {
     admission_.give_back(sync_.deliver(w));
+    if (learner_ == nullptr) {
+        return;
+    }
+    if (sync_.in_flight() == InFlight::in_place) {
+        for (const auto& [rollout, written] : workers_[w].worker.progress(now())) {
+            learner_->switch_version(rollouts_[rollout].id, sync_.version(w), written);
+        }
+    }
+    learner_->keep(sync_.versions_in_use());
+}
+
+void Pipeline::on_weights_delivered(std::uint32_t w) {
+    deliver_weights(w);
     if (workers_[w].worker.paused()) {
         workers_[w].worker.resume(now());
         offer_slots(w);
@@ -236,11 +279,14 @@ bool Pipeline::move_groups_into_store() {
         for (const RolloutIndex index : groups_.members(group)) {
             Rollout& rollout = rollouts_[index];
             rollout.version_stored = version_;
+            if (learner_ != nullptr && keeps_correct_ones_) {
+                rollout.correct = learner_->correct(rollout.id);
+            }
             flows_.assembly.leave(now(), rollout.entered);
             rollout.entered = now();
-            flows_.store.enter(now());
-            recorder_.stored();
         }
+        flows_.store.enter(now(), config_.groups.size);
+        recorder_.stored(config_.groups.size);
         scratch_.clear();
         store_->put(groups_.members(group), scratch_);
         groups_.close(group);
@@ -283,6 +329,13 @@ void Pipeline::use_batch() {
         recorder_.use(use_rollout(rollouts_[index], version_));
     }
     recorder_.end_batch();
+    if (learner_ != nullptr) {
+        batch_ids_.clear();
+        for (const RolloutIndex index : batch_) {
+            batch_ids_.push_back(rollouts_[index].id);
+        }
+        learner_->update(version_, batch_ids_);
+    }
     for (const RolloutIndex consumed : scratch_) {
         leave_store(consumed);
     }
@@ -292,6 +345,9 @@ void Pipeline::leave_store(RolloutIndex index) {
     const Rollout& rollout = rollouts_[index];
     flows_.store.leave(now(), rollout.entered);
     recorder_.left_store(rollout.uses, version_ - rollout.version_started);
+    if (learner_ != nullptr) {
+        learner_->forget(rollout.id);
+    }
     rollouts_.release(index);
 }
 

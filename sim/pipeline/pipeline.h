@@ -22,6 +22,7 @@
 #include "sim/pipeline/group_assembly.h"
 #include "sim/pipeline/growing_ring.h"
 #include "sim/pipeline/inference_worker.h"
+#include "sim/pipeline/learner.h"
 #include "sim/pipeline/reward_stage.h"
 #include "sim/pipeline/rollout.h"
 #include "sim/pipeline/rollout_source.h"
@@ -46,9 +47,11 @@ struct PipelineFlows {
 
 class Pipeline {
    public:
-    Pipeline(const PipelineConfig& config, std::uint64_t seed, std::uint64_t replication);
+    /// With a learner, rollouts are really written and updates really made; it must outlive the pipeline.
+    Pipeline(const PipelineConfig& config, std::uint64_t seed, std::uint64_t replication, Learner* learner = nullptr);
 
-    /// Simulates until `updates` updates are done; false if `interrupt` turned true before. Histograms cover the
+    /// Simulates until `updates` updates are done, or fewer if the learner ends the run; false if `interrupt` turned
+    /// true before. Histograms cover the
     /// updates after `histogram_start`. `updates_done`, when given, is raised by one per update for a progress display.
     /// Throws PipelineStuck. To be called once.
     bool run(std::int64_t updates, std::int64_t histogram_start = 0, const std::atomic<bool>* interrupt = nullptr,
@@ -83,7 +86,7 @@ class Pipeline {
     void handle(const Event& event);
     void on_batch_change(std::uint32_t worker);
     void on_generated(RolloutIndex rollout);
-    void on_graded(RolloutIndex rollout);
+    bool on_graded(RolloutIndex rollout);
     void on_update_done();
     void on_weights_delivered(std::uint32_t worker);
 
@@ -98,16 +101,30 @@ class Pipeline {
     void start_next_rollout(std::uint32_t worker);
     void publish_weights();
     void begin_transfer(std::uint32_t worker);
+    void deliver_weights(std::uint32_t worker);
+    ComputeSpent spent() const;
     void schedule_wake_ups();
 
-    void offer_slots(std::uint32_t worker);
-    void touch(std::uint32_t worker);
+    void offer_slots(std::uint32_t worker) {
+        if (!workers_[worker].offers_slots) {
+            workers_[worker].offers_slots = true;
+            offering_.push_back(worker);
+        }
+    }
+    void touch(std::uint32_t worker) {
+        if (!workers_[worker].needs_wake_up) {
+            workers_[worker].needs_wake_up = true;
+            touched_.push_back(worker);
+        }
+    }
     void set_state(std::uint32_t worker);
     WorkerState state(Activity activity) const;
     void check_progress() const;
     std::string explain() const;
 
     PipelineConfig config_;
+    Learner* learner_;
+    bool keeps_correct_ones_;  ///< the store has to know which rollouts got their reward
     EventQueue events_;
     RolloutPool rollouts_;
     RolloutSource source_;
@@ -135,6 +152,7 @@ class Pipeline {
     std::vector<std::uint32_t> touched_;
     std::vector<RolloutIndex> scratch_;
     std::vector<RolloutIndex> batch_;
+    std::vector<std::uint64_t> batch_ids_;
 
     PipelineFlows flows_;
     WorkerClock worker_clock_;

@@ -18,7 +18,7 @@ void Pipeline::start_rollouts() {
         const std::uint32_t w = offering_.pop_front();
         WorkerPlace& place = workers_[w];
         const RolloutPlan& plan = source_.next();
-        const std::int64_t tokens = plan.prompt_tokens + plan.tokens;
+        const std::int64_t tokens = std::int64_t{plan.prompt_tokens} + plan.tokens;
         place.offers_slots = false;  // it comes back when its batch has changed or it resumes
         if (place.worker.paused() || !place.worker.has_free_slot()) {
             continue;
@@ -34,7 +34,9 @@ void Pipeline::start_rollouts() {
         if (place.worker.has_free_slot()) {
             offer_slots(w);
         }
-        offer_again_where_declined();
+        if (!declined_.empty()) {
+            offer_again_where_declined();
+        }
     }
     const WorkerState reason = finished_groups_.empty() ? WorkerState::starved : WorkerState::blocked;
     if (reason != idle_as_) {
@@ -63,8 +65,8 @@ void Pipeline::start_next_rollout(std::uint32_t w) {
     const RolloutIndex index = rollouts_.acquire();
     Rollout& rollout = rollouts_[index];
     rollout.id = plan.id;
-    rollout.prompt_tokens = plan.prompt_tokens;
-    rollout.tokens = plan.tokens;
+    rollout.tokens = std::int64_t{plan.prompt_tokens} + plan.tokens;
+    rollout.grading = plan.grading;
     rollout.correct = plan.correct;
     rollout.version_started = sync_.version(w);
     if (plan.first_of_group) {
@@ -74,25 +76,14 @@ void Pipeline::start_next_rollout(std::uint32_t w) {
     rollout.version_group = groups_.version(open_group_);
     groups_.add(open_group_, index);
     rollout.entered = now();
+    if (learner_ != nullptr) {
+        learner_->begin(rollout.id, rollout.version_started);
+    }
     flows_.workers.enter(now());
     admission_.take();
     workers_[w].worker.join(now(), index, plan.prompt_tokens, plan.tokens, plan.steps);
     source_.advance();
     touch(w);
-}
-
-void Pipeline::offer_slots(std::uint32_t w) {
-    if (!workers_[w].offers_slots) {
-        workers_[w].offers_slots = true;
-        offering_.push_back(w);
-    }
-}
-
-void Pipeline::touch(std::uint32_t w) {
-    if (!workers_[w].needs_wake_up) {
-        workers_[w].needs_wake_up = true;
-        touched_.push_back(w);
-    }
 }
 
 void Pipeline::schedule_wake_ups() {

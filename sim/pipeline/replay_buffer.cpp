@@ -1,14 +1,9 @@
 #include "sim/pipeline/replay_buffer.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 namespace millrace {
-
-std::int64_t positive_places(std::int64_t capacity, double delta) {
-    return static_cast<std::int64_t>(std::floor(delta * static_cast<double>(capacity) + 0.5));
-}
 
 // ---- one shard ----------------------------------------------------------------------------------------------------
 
@@ -25,7 +20,7 @@ BufferShard::BufferShard(const ShardShape& shape, Sampling sampling, RandomStrea
 void BufferShard::put(const RolloutPool& pool, RolloutIndex rollout, std::vector<RolloutIndex>& removed) {
     if (freshest_.full()) {
         const RolloutIndex leaving = freshest_.pop_front();
-        if (pool[leaving].correct && positives_.capacity() > 0) {
+        if (positives_.capacity() > 0 && pool[leaving].correct) {
             if (positives_.full()) {
                 removed.push_back(positives_.pop_front());
             }

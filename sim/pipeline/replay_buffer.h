@@ -67,7 +67,4 @@ class ReplayBuffer final : public Store {
     std::size_t next_shard_ = 0;
 };
 
-/// How many of `capacity` places positive bias `delta` keeps for correct rollouts: delta N to the nearest whole.
-std::int64_t positive_places(std::int64_t capacity, double delta);
-
 }  // namespace millrace

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 
-#include "sim/engine/random.h"
 #include "sim/engine/time.h"
 #include "sim/pipeline/config.h"
 #include "sim/pipeline/growing_ring.h"
@@ -14,7 +13,8 @@ namespace millrace {
 
 class RewardStage {
    public:
-    RewardStage(const RewardConfig& config, std::uint64_t seed, std::uint64_t replication);
+    explicit RewardStage(const RewardConfig& config)
+        : instant_(config.latency_s.maximum() == 0.0), idle_servers_(config.servers) {}
 
     /// Whether grading takes no time at all, so that rollouts need not come here.
     bool instant() const { return instant_; }
@@ -24,25 +24,32 @@ class RewardStage {
         Duration takes;
     };
 
-    /// A rollout arrives; the grading that begins because of it, if any does.
-    std::optional<Started> arrive(RolloutIndex rollout, std::uint64_t id);
+    /// A rollout arrives that a server works on for `takes`; the grading that begins because of it, if any does.
+    std::optional<Started> arrive(RolloutIndex rollout, Duration takes) {
+        if (idle_servers_) {
+            if (*idle_servers_ == 0) {
+                waiting_.push_back({rollout, takes});
+                return std::nullopt;
+            }
+            --*idle_servers_;
+        }
+        return Started{rollout, takes};
+    }
     /// A grading has ended; the one that begins in its place, if anything waits.
-    std::optional<Started> finish();
-
-    std::int64_t waiting() const { return static_cast<std::int64_t>(waiting_.size()); }
+    std::optional<Started> finish() {
+        if (!waiting_.empty()) {
+            return waiting_.pop_front();
+        }
+        if (idle_servers_) {
+            ++*idle_servers_;
+        }
+        return std::nullopt;
+    }
 
    private:
-    struct Waiting {
-        RolloutIndex rollout = 0;
-        std::uint64_t id = 0;
-    };
-    Started start(Waiting rollout) const;
-
-    Distribution latency_s_;
     bool instant_;
-    RandomStream stream_;
     std::optional<std::int64_t> idle_servers_;  ///< none: unlimited
-    GrowingRing<Waiting> waiting_;
+    GrowingRing<Started> waiting_;
 };
 
 }  // namespace millrace

@@ -13,12 +13,11 @@ using RolloutIndex = std::uint32_t;
 
 /// Versions are counts of updates; a run makes fewer than 2^31. The fields share one cache line.
 struct alignas(64) Rollout {
-    std::uint64_t id = 0;  ///< how many rollouts were started before it
-    Time entered;          ///< when it came to the station where it is now
+    std::uint64_t id = 0;     ///< how many rollouts were started before it
+    Time entered;             ///< when it came to the station where it is now
+    Duration grading;         ///< how long a server of the reward stage works on it
+    std::int64_t tokens = 0;  ///< prompt and response
     std::uint32_t group = 0;
-    std::uint32_t store_position = 0;  ///< where the store keeps it; the store's own
-    std::int32_t prompt_tokens = 0;
-    std::int32_t tokens = 0;           ///< of the response
     std::int32_t version_started = 0;  ///< policy version of its first token: staleness counts from here
     std::int32_t version_group = 0;    ///< of the first token of its group
     std::int32_t version_stored = 0;   ///< newest version that existed when it entered the store

@@ -13,29 +13,27 @@ std::int32_t whole_tokens(double x) {
     return static_cast<std::int32_t>(x + 0.5);
 }
 
-bool keeps_correct_ones(const StoreConfig& store) {
-    const auto* buffer = std::get_if<ReplayBufferConfig>(&store);
-    return buffer != nullptr && buffer->positive_bias_delta > 0.0;
+/// GPU-seconds of a rollout under the first-order law.
+Distribution work(const WorkersConfig& workers) {
+    const auto* first_order = std::get_if<FirstOrderService>(&workers.service);
+    return first_order != nullptr ? first_order->gpu_s_per_rollout : Distribution::constant(0.0);
 }
 
 }  // namespace
 
 RolloutSource::RolloutSource(const PipelineConfig& config, std::uint64_t seed, std::uint64_t replication)
-    : length_(config.workers.length),
+    : length_(config.workers.length, RandomStream(seed, replication, Purpose::rollout_tokens)),
+      gpu_s_(work(config.workers), RandomStream(seed, replication, Purpose::rollout_work)),
+      grading_s_(config.reward.value_or(RewardConfig{}).latency_s,
+                 RandomStream(seed, replication, Purpose::reward_latency)),
       prompt_length_(config.workers.prompt_length),
-      gpu_s_(Distribution::constant(0.0)),
       correct_probability_(config.reward.value_or(RewardConfig{}).correct_probability),
       group_size_(config.groups.size),
       first_order_(std::holds_alternative<FirstOrderService>(config.workers.service)),
       draws_prompts_(config.workers.prompt_length.maximum() > 0.0),
       draws_correctness_(keeps_correct_ones(config.store)),
-      token_stream_(seed, replication, Purpose::rollout_tokens),
       prompt_stream_(seed, replication, Purpose::prompt_tokens),
-      work_stream_(seed, replication, Purpose::rollout_work),
       correct_stream_(seed, replication, Purpose::reward_correct) {
-    if (first_order_) {
-        gpu_s_ = std::get<FirstOrderService>(config.workers.service).gpu_s_per_rollout;
-    }
     draw();
 }
 
@@ -55,14 +53,10 @@ void RolloutSource::draw() {
     }
     --left_in_group_;
 
-    Draw tokens(token_stream_, next_.id);
-    next_.tokens = std::max(1, whole_tokens(length_.sample(tokens)));
-    if (first_order_) {
-        Draw work(work_stream_, next_.id);
-        next_.steps = std::max<std::int64_t>(1, duration_from_seconds(gpu_s_.sample(work)).ns);
-    } else {
-        next_.steps = next_.tokens;
-    }
+    next_.tokens = std::max(1, whole_tokens(length_.at(next_.id)));
+    next_.steps = first_order_ ? std::max<std::int64_t>(1, duration_from_seconds(gpu_s_.at(next_.id)).ns)
+                               : std::int64_t{next_.tokens};
+    next_.grading = duration_from_seconds(grading_s_.at(next_.id));
     if (draws_correctness_) {
         Draw correct(correct_stream_, next_.id);
         next_.correct = correct.uniform() < correct_probability_;

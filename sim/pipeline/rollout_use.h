@@ -16,7 +16,7 @@ inline SampleUse use_rollout(Rollout& rollout, std::int32_t version) {
     use.staleness = version - rollout.version_started;
     use.pre_store = rollout.version_stored - rollout.version_started;
     use.group_staleness = version - rollout.version_group;
-    use.tokens = rollout.prompt_tokens + rollout.tokens;
+    use.tokens = rollout.tokens;
     if (rollout.last_used >= 0) {
         use.since_last_use = version - rollout.last_used;
     }

@@ -6,23 +6,11 @@ namespace millrace {
 
 StepTiming StepTiming::from(const WorkersConfig& workers) {
     if (const auto* step = std::get_if<StepService>(&workers.service)) {
-        return {step->base_s * 1e9, step->per_sequence_s * 1e9, step->per_context_token_s * 1e9,
-                step->prefill_per_token_s * 1e9};
+        const StepLaw& law = step->law;
+        return {law.base_s * 1e9, law.per_sequence_s * 1e9, law.per_context_token_s * 1e9,
+                law.prefill_per_token_s * 1e9};
     }
     return {.per_sequence_ns = 1.0};
-}
-
-Duration StepEpoch::elapsed(const StepTiming& law, std::int64_t steps) const {
-    if (steps == 0) {
-        return {};
-    }
-    const auto m = static_cast<double>(steps);
-    const auto n = static_cast<double>(sequences);
-    const auto K = static_cast<double>(context_tokens);
-    const double decode = m * (law.base_ns + law.per_sequence_ns * n);
-    const double attention = law.per_context_token_ns * (m * K + n * (m * (m - 1.0) / 2.0));
-    const double prefill = law.prefill_per_token_ns * static_cast<double>(prefill_tokens);
-    return duration_from_ns(decode + attention + prefill);
 }
 
 std::int64_t StepEpoch::boundary_at_or_after(const StepTiming& law, Duration since_start) const {

@@ -30,7 +30,18 @@ struct StepEpoch {
     std::int64_t prefill_tokens = 0;  ///< prompt tokens of the sequences that joined at the start
 
     /// Time from the start of the epoch to the end of its step `steps` >= 0, to the nearest nanosecond.
-    Duration elapsed(const StepTiming& law, std::int64_t steps) const;
+    Duration elapsed(const StepTiming& law, std::int64_t steps) const {
+        if (steps == 0) {
+            return {};
+        }
+        const auto m = static_cast<double>(steps);
+        const auto n = static_cast<double>(sequences);
+        const auto K = static_cast<double>(context_tokens);
+        const double decode = m * (law.base_ns + law.per_sequence_ns * n);
+        const double attention = law.per_context_token_ns * (m * K + n * (m * (m - 1.0) / 2.0));
+        const double prefill = law.prefill_per_token_ns * static_cast<double>(prefill_tokens);
+        return duration_from_ns(decode + attention + prefill);
+    }
 
     /// The first step boundary that lies at or after `since_start`: the smallest m >= 0 with elapsed(m) >= since_start.
     std::int64_t boundary_at_or_after(const StepTiming& law, Duration since_start) const;

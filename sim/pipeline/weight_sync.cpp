@@ -1,5 +1,7 @@
 #include "sim/pipeline/weight_sync.h"
 
+#include <algorithm>
+
 namespace millrace {
 
 WeightSync::WeightSync(const WeightSyncConfig& config, std::int64_t workers, std::uint64_t seed,
@@ -41,6 +43,19 @@ std::int64_t WeightSync::deliver(std::size_t worker) {
         unfinished_.erase(unfinished_.begin());
     }
     return tokens;
+}
+
+std::vector<std::int32_t> WeightSync::versions_in_use() const {
+    std::vector<std::int32_t> versions{newest_};
+    for (const Worker& worker : workers_) {
+        versions.push_back(worker.version);
+        if (worker.receiving != 0) {
+            versions.push_back(worker.receiving);
+        }
+    }
+    std::sort(versions.begin(), versions.end());
+    versions.erase(std::unique(versions.begin(), versions.end()), versions.end());
+    return versions;
 }
 
 }  // namespace millrace

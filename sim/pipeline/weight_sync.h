@@ -35,6 +35,9 @@ class WeightSync {
     /// The transfer to `worker` has ended. Returns the tokens of the versions that now every worker has.
     std::int64_t deliver(std::size_t worker);
 
+    /// The versions that workers have or are about to get, in ascending order.
+    std::vector<std::int32_t> versions_in_use() const;
+
     /// Whether some worker still lacks a published version.
     bool under_way() const { return !unfinished_.empty(); }
 

@@ -44,8 +44,7 @@ double gpu_s_per_rollout(const WorkersConfig& workers) {
     }
     const auto& step = std::get<StepService>(workers.service);
     const TokenMoments tokens = token_moments(workers);
-    const StepLaw law{step.base_s, step.per_sequence_s, step.per_context_token_s, step.prefill_per_token_s};
-    return full_slots_gpu_s_per_rollout(law, tokens, concurrency(workers, step, tokens));
+    return full_slots_gpu_s_per_rollout(step.law, tokens, concurrency(workers, step, tokens));
 }
 
 double gpu_s_per_update(const PipelineConfig& config) {
@@ -108,12 +107,11 @@ FirstOrderCosts first_order_costs(const PipelineConfig& config) {
     return costs;
 }
 
-std::map<std::string, double> formulas(const Scenario& scenario) {
+std::map<std::string, double> formulas(const Scenario& scenario, const FirstOrderCosts& costs) {
     const PipelineConfig& config = scenario.pipeline;
     const auto W = number(config.workers.count);
     const auto T = number(config.trainers.count);
     const auto B = number(config.trainers.batch);
-    const FirstOrderCosts costs = first_order_costs(config);
     const auto* buffer = std::get_if<ReplayBufferConfig>(&config.store);
     const auto* queue = std::get_if<TransferQueueConfig>(&config.store);
 

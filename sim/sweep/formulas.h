@@ -18,7 +18,8 @@ struct FirstOrderCosts {
 FirstOrderCosts first_order_costs(const PipelineConfig& config);
 
 /// Predictions by metric key, for those metrics that have one here. They assume full slots and no pauses; what the
-/// simulation adds to them (synchronisation, groups, tails, waiting) is the reason to simulate.
-std::map<std::string, double> formulas(const Scenario& scenario);
+/// simulation adds to them (synchronisation, groups, tails, waiting) is the reason to simulate. `costs` are those of
+/// the scenario's pipeline.
+std::map<std::string, double> formulas(const Scenario& scenario, const FirstOrderCosts& costs);
 
 }  // namespace millrace

@@ -12,7 +12,6 @@
 
 #include "sim/metrics/mser5.h"
 #include "sim/pipeline/pipeline.h"
-#include "sim/sweep/formulas.h"
 #include "sim/sweep/step_log.h"
 #include "sim/sweep/summary.h"
 
@@ -117,7 +116,7 @@ std::int64_t automatic_warmup(const std::vector<ReplicationRecord>& records, std
 void estimate_metrics(const Scenario& scenario, const std::vector<ReplicationRecord>& records, RunResult& result) {
     std::map<std::string, std::vector<double>> observations;
     for (const ReplicationRecord& record : records) {
-        for (const auto& [key, value] : window_metrics(scenario, record, result.warmup_updates)) {
+        for (const auto& [key, value] : window_metrics(scenario, result.costs, record, result.warmup_updates)) {
             if (!std::isfinite(value)) {
                 throw std::runtime_error(
                     "the metric " + key +
@@ -133,7 +132,7 @@ void estimate_metrics(const Scenario& scenario, const std::vector<ReplicationRec
                            std::to_string(values.size()) + " of " + std::to_string(records.size()) + " replications";
         }
     }
-    result.metrics["compute/gamma"] = closed_form(formulas(scenario).at("compute/gamma"));
+    result.metrics["compute/gamma"] = closed_form(result.formulas.at("compute/gamma"));
     const std::pair<const char*, const char*> may_be_undefined[] = {
         {"replay/mean", "no rollout was generated after the warm-up"},
         {"compute/effective_mu", "no rollout was generated after the warm-up"},
@@ -190,6 +189,8 @@ RunResult run_replications(const Scenario& scenario, const RunOptions& options) 
     const std::int64_t histogram_start = scenario.horizon.warmup_updates.value_or(std::min(floor, updates - 1));
 
     RunResult result;
+    result.costs = first_order_costs(scenario.pipeline);
+    result.formulas = formulas(scenario, result.costs);
     Runner runner(scenario, options);
     Pass pass = runner.run(histogram_start, 0.0, 1.0);
     result.interrupted = pass.interrupted;

@@ -12,6 +12,7 @@
 #include "sim/metrics/estimate.h"
 #include "sim/metrics/histogram.h"
 #include "sim/scenario/scenario.h"
+#include "sim/sweep/formulas.h"
 
 namespace millrace {
 
@@ -24,6 +25,8 @@ struct RunOptions {
 };
 
 struct RunResult {
+    FirstOrderCosts costs;                         ///< what the service laws alone determine
+    std::map<std::string, double> formulas;        ///< the closed forms, for those metrics that have one
     std::map<std::string, Estimate> metrics;       ///< by `group/name` key; ordered, so documents are reproducible
     std::map<std::string, std::string> undefined;  ///< metrics that have no value in this run, and why
     std::map<std::string, Histogram> histograms;   ///< "staleness", "replay_count", "steps_since_last_use"

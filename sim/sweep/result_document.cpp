@@ -5,8 +5,6 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "sim/sweep/formulas.h"
-
 namespace millrace {
 namespace {
 
@@ -21,6 +19,17 @@ double finite(const std::string& key, double value) {
     return value;
 }
 
+/// Quoted as RFC 4180 has it: a quotation mark inside is doubled.
+std::string csv_text(const std::string& text) {
+    std::string quoted = "\"";
+    for (const char c : text) {
+        quoted += c == '"' ? "\"\"" : std::string(1, c);
+    }
+    return quoted + "\"";
+}
+
+}  // namespace
+
 Json estimate_json(const std::string& key, const Estimate& estimate) {
     Json json;
     json["mean"] = finite(key, estimate.mean);
@@ -34,17 +43,6 @@ Json estimate_json(const std::string& key, const Estimate& estimate) {
     return json;
 }
 
-/// Quoted as RFC 4180 has it: a quotation mark inside is doubled.
-std::string csv_text(const std::string& text) {
-    std::string quoted = "\"";
-    for (const char c : text) {
-        quoted += c == '"' ? "\"\"" : std::string(1, c);
-    }
-    return quoted + "\"";
-}
-
-}  // namespace
-
 std::string result_json(const Scenario& scenario, const RunResult& result) {
     Json document;
     document["millrace_result"] = document_version;
@@ -55,7 +53,7 @@ std::string result_json(const Scenario& scenario, const RunResult& result) {
     }
     document["undefined"] = Json(result.undefined);
     document["formulas"] = Json::object();
-    for (const auto& [key, value] : formulas(scenario)) {
+    for (const auto& [key, value] : result.formulas) {
         document["formulas"][key] = finite(key, value);
     }
     document["published"] = Json::array();

@@ -2,8 +2,6 @@
 
 #include <stdexcept>
 
-#include "sim/sweep/formulas.h"
-
 namespace millrace {
 namespace {
 
@@ -22,8 +20,8 @@ struct Window {
 
 }  // namespace
 
-std::map<std::string, double> window_metrics(const Scenario& scenario, const ReplicationRecord& record,
-                                             std::int64_t warmup) {
+std::map<std::string, double> window_metrics(const Scenario& scenario, const FirstOrderCosts& costs,
+                                             const ReplicationRecord& record, std::int64_t warmup) {
     const PipelineConfig& config = scenario.pipeline;
     const UpdateRecord zero;
     const Window window{warmup == 0 ? zero : record.updates[static_cast<std::size_t>(warmup - 1)],
@@ -56,7 +54,6 @@ std::map<std::string, double> window_metrics(const Scenario& scenario, const Rep
     metrics["workers/running_mean"] = window.count(&UpdateRecord::running_presence_s) / window.elapsed_s() / W;
 
     const double reserved_gpu_s = (W + T) * period_s;
-    const FirstOrderCosts costs = first_order_costs(config);
     metrics["compute/reserved_gpu_s_per_update"] = reserved_gpu_s;
     metrics["compute/active_gpu_s_per_update"] =
         (metrics["workers/busy"] * W + metrics["trainers/busy"] * T) * period_s;

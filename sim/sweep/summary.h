@@ -8,13 +8,14 @@
 
 #include "sim/metrics/update_record.h"
 #include "sim/scenario/scenario.h"
+#include "sim/sweep/formulas.h"
 
 namespace millrace {
 
 /// Metrics of one replication over its updates after the first `warmup`, by `group/name` key. A metric that has no
 /// value there (steps since last use when nothing is used twice) is absent.
-std::map<std::string, double> window_metrics(const Scenario& scenario, const ReplicationRecord& record,
-                                             std::int64_t warmup);
+std::map<std::string, double> window_metrics(const Scenario& scenario, const FirstOrderCosts& costs,
+                                             const ReplicationRecord& record, std::int64_t warmup);
 
 /// The series that decide where warm-up ends, averaged over replications: mean staleness of each update's batch, and
 /// the update period in seconds.

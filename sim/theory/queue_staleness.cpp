@@ -57,21 +57,6 @@ double staleness_variance(const TransferQueueLoad& load, double relative_tail_va
     return batches_in_flight * batches_in_flight * relative_tail_variance + 1.0 / 6.0;
 }
 
-double update_period_bound(double utilization, double trained_batches_per_gpu_s, double generated_batches_per_gpu_s,
-                           double gpus) {
-    require_positive(utilization, "utilization");
-    require_positive(trained_batches_per_gpu_s, "training rate of a GPU");
-    require_positive(generated_batches_per_gpu_s, "generation rate of a GPU");
-    require_positive(gpus, "number of GPUs");
-    return (1.0 / trained_batches_per_gpu_s + utilization / generated_batches_per_gpu_s) /
-           (gpus * std::min(1.0, utilization));
-}
-
-double unbounded_queue_staleness_growth(double utilization) {
-    require_positive(utilization, "utilization");
-    return utilization > 1.0 ? 1.0 - 1.0 / utilization : 0.0;
-}
-
 // ---- group tailness -----------------------------------------------------------------------------------------------
 
 namespace {

@@ -43,16 +43,6 @@ double mean_staleness(const TransferQueueLoad& load);
 /// std::domain_error.
 double staleness_variance(const TransferQueueLoad& load, double relative_tail_variance);
 
-/// Smallest seconds per update when `gpus` GPUs are split over the roles so that the utilization is u:
-///     (1/c_T + u/c_R) / (gpus min(1, u)),
-/// with c_T and c_R the batches per second that one GPU trains or generates. It is least at u = 1.
-double update_period_bound(double utilization, double trained_batches_per_gpu_s, double generated_batches_per_gpu_s,
-                           double gpus);
-
-/// Growth of the staleness per update when the queue never drops: 1 - 1/u above balance, 0 at or below it. A batch made
-/// at update m waits behind m (u - 1) batches' worth of backlog and is consumed at update m u.
-double unbounded_queue_staleness_growth(double utilization);
-
 // ---- group tailness -----------------------------------------------------------------------------------------------
 
 /// The longest of `size` independent lognormal lengths, in units of the mean length.

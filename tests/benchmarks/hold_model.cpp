@@ -14,12 +14,12 @@
 
 #include <array>
 #include <cstdint>
-#include <ctime>
 
 #include "sim/engine/distribution.h"
 #include "sim/engine/event_queue.h"
 #include "sim/engine/portable_math.h"
 #include "sim/engine/random.h"
+#include "tests/benchmarks/cpu_time.h"
 #include "tests/benchmarks/reference_engine.h"
 
 namespace millrace {
@@ -117,18 +117,11 @@ class OnReference {
     std::uint64_t trace_ = 0;
 };
 
-/// Of this thread, so that other processes on the machine disturb less.
-double cpu_seconds() {
-    timespec time{};
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-}
-
 template <class Model>
 double seconds_to_run(Model& model, std::uint64_t events) {
-    const double start = cpu_seconds();
+    const double start = millrace_test::cpu_seconds();
     model.run(events);
-    return cpu_seconds() - start;
+    return millrace_test::cpu_seconds() - start;
 }
 
 template <bool wake_ups>

@@ -1,14 +1,18 @@
-// The closed-form worker against a token-by-token simulation of the same workload, in the same process.
+// The closed-form worker against token-by-token simulations of the same workload, in the same process.
 //
-// Floor: a rollout of 1,000 tokens costs the reference 1,000 sequence-steps of three memory operations or more, about
-// a microsecond, plus its share of the loop over steps; the closed form pays one heap push and pop on the batch, two
+// Three references. A bare loop over steps and sequences without a clock to share: what a token costs at the very
+// least. A simulation on the same event queue with one event per decode step, as simulators of inference engines do it.
+// And one with an event per token of each sequence.
+//
+// Floor: a rollout of 1,000 tokens costs the bare loop 1,000 sequence-steps of a few memory operations, 1 to 2
+// microseconds, plus its share of the steps; the closed form pays one match per level of a tournament, two
 // square-root-free sums and a wake-up, some tens of nanoseconds. Prediction: 40 to 150 times, more for small batches,
-// where the reference's cost per step is shared by fewer sequences.
+// where the cost of a step is shared by fewer sequences; an event per token, some 40 ns, 500 to 1,000 times.
 #include <benchmark/benchmark.h>
 
-#include <chrono>
-
 #include "sim/engine/distribution.h"
+#include "tests/benchmarks/cpu_time.h"
+#include "tests/benchmarks/token_events.h"
 #include "tests/pipeline/worker_driver.h"
 
 namespace {
@@ -16,13 +20,12 @@ namespace {
 using namespace millrace;
 using namespace millrace_test;
 
-double seconds_since(std::chrono::steady_clock::time_point start) {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
+constexpr std::int64_t rollouts = 2000;
+constexpr std::int64_t unlimited = std::int64_t{1} << 40;
+constexpr TokenLaw law{5e6, 2e5, 100.0, 1e4};
+constexpr int repeats = 20;  // of the closed form, which is too short to time
 
-void step_law_against_token_by_token(benchmark::State& state) {
-    const std::int64_t slots = state.range(0);
-    constexpr std::int64_t rollouts = 2000;
+std::vector<TokenSequence> some_workload() {
     const RandomStream stream(1, 0, Purpose::test_services);
     const Distribution length = Distribution::lognormal(1000.0, 0.5);
     std::vector<TokenSequence> workload;
@@ -34,22 +37,52 @@ void step_law_against_token_by_token(benchmark::State& state) {
         s.response_tokens = 1 + static_cast<std::int64_t>(length.sample(draw));
         workload.push_back(s);
     }
-    const std::int64_t unlimited = std::int64_t{1} << 40;
+    return workload;
+}
+
+std::vector<TokenSequence> bare_loop(std::int64_t slots, const std::vector<TokenSequence>& workload) {
+    return run_token_by_token(law, slots, unlimited, workload);
+}
+
+template <TokenEvents events>
+std::vector<TokenSequence> event_queue(std::int64_t slots, const std::vector<TokenSequence>& workload) {
+    return TokenEventWorker<events>(law, slots, workload).run();
+}
+
+void step_law(benchmark::State& state, decltype(bare_loop) reference) {
+    const std::int64_t slots = state.range(0);
+    const StepTiming timing{law.base_ns, law.per_sequence_ns, law.per_context_token_ns, law.prefill_per_token_ns};
+    const std::vector<TokenSequence> workload = some_workload();
     double reference_s = 0.0;
     double closed_s = 0.0;
     for (auto _ : state) {
-        auto start = std::chrono::steady_clock::now();
-        benchmark::DoNotOptimize(run_token_by_token({5e6, 2e5, 100.0, 1e4}, slots, unlimited, workload));
-        reference_s += seconds_since(start);
-        start = std::chrono::steady_clock::now();
-        for (int again = 0; again < 20; ++again) {
-            benchmark::DoNotOptimize(run_worker({5e6, 2e5, 100.0, 1e4}, slots, unlimited, workload));
+        double start = cpu_seconds();
+        const auto expected = reference(slots, workload);
+        reference_s += cpu_seconds() - start;
+        std::vector<TokenSequence> found;
+        start = cpu_seconds();
+        for (int again = 0; again < repeats; ++again) {
+            benchmark::DoNotOptimize(found = run_worker(timing, slots, unlimited, workload));
         }
-        closed_s += seconds_since(start) / 20.0;
+        closed_s += (cpu_seconds() - start) / repeats;
+        for (std::size_t i = 0; i < workload.size(); ++i) {
+            if (found[i].ended_ns != expected[i].ended_ns) {
+                state.SkipWithError("the closed form and the reference disagree about when a rollout ends");
+                return;
+            }
+        }
     }
     state.counters["ratio"] = reference_s / closed_s;
-    state.counters["ns_per_rollout"] = closed_s * 1e9 / static_cast<double>(rollouts * state.iterations());
+    const auto all_rollouts = static_cast<double>(rollouts * state.iterations());
+    state.counters["ns_per_rollout"] = closed_s * 1e9 / all_rollouts;
+    state.counters["reference_ns_per_rollout"] = reference_s * 1e9 / all_rollouts;
 }
-BENCHMARK(step_law_against_token_by_token)->Arg(1)->Arg(4)->Arg(16)->Arg(64)->Arg(256)->Unit(benchmark::kMillisecond);
+
+void slots(benchmark::internal::Benchmark* benchmark) {
+    benchmark->ArgName("slots")->Arg(1)->Arg(4)->Arg(16)->Arg(64)->Arg(256)->Unit(benchmark::kMillisecond);
+}
+BENCHMARK_CAPTURE(step_law, against_bare_loop, bare_loop)->Apply(slots);
+BENCHMARK_CAPTURE(step_law, against_event_per_step, event_queue<TokenEvents::per_step>)->Apply(slots);
+BENCHMARK_CAPTURE(step_law, against_event_per_token, event_queue<TokenEvents::per_token>)->Apply(slots);
 
 }  // namespace

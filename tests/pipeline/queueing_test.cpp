@@ -38,7 +38,8 @@ QueueRun run_reward_queue(const Distribution& service, std::int64_t servers, dou
     RewardConfig config;
     config.latency_s = service;
     config.servers = servers;
-    RewardStage stage(config, seed, replication);
+    RewardStage stage(config);
+    const RandomStream services(seed, replication, Purpose::reward_latency);
     const RandomStream arrivals(seed, replication, Purpose::test_arrivals);
     EventQueue events;
     QueueRun run;
@@ -79,7 +80,8 @@ QueueRun run_reward_queue(const Distribution& service, std::int64_t servers, dou
                 run.throughput = (customers - 1 - warmup) / counted_s;
             }
             run.flow.enter(events.now());
-            schedule_departure(stage.arrive(event.entity, event.entity));
+            Draw draw(services, event.entity);
+            schedule_departure(stage.arrive(event.entity, duration_from_seconds(service.sample(draw))));
             if (event.entity + 1 < static_cast<std::uint32_t>(customers)) {
                 schedule_arrival(event.entity + 1);
             }
@@ -92,8 +94,7 @@ QueueRun run_reward_queue(const Distribution& service, std::int64_t servers, dou
             }
             schedule_departure(stage.finish());
         }
-        const bool all_work = in_service == std::min<std::int64_t>(servers, present);
-        run.idle_servers += all_work && in_service + stage.waiting() == present ? 0 : 1;
+        run.idle_servers += in_service == std::min<std::int64_t>(servers, present) ? 0 : 1;
         run.flow_error_s = std::max(run.flow_error_s, std::abs(run.flow.presence_s(events.now()) - presence_s));
     }
     run.end = events.now();

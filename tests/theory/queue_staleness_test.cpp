@@ -109,34 +109,6 @@ TEST_CASE(
     CHECK(pre_store_staleness({.concurrency = 100, .batch = 50, .utilization = 4.0, .group_tail = 2.0}) == 1.0);
 }
 
-TEST_CASE("the update period of a fixed number of GPUs is least at balance") {
-    const double trained = 0.02;
-    const double generated = 0.004;
-    const double best = update_period_bound(1.0, trained, generated, 8.0);
-    // By hand: W generated = T trained with W + T = 8.
-    const double trainers = 8.0 * generated / (trained + generated);
-    CHECK(best == doctest::Approx(1.0 / (trainers * trained)));
-    for (double u = 0.1; u < 4.0; u += 0.05) {
-        CHECK(update_period_bound(u, trained, generated, 8.0) >= best * (1.0 - 1e-12));
-    }
-    CHECK(update_period_bound(0.5, trained, generated, 8.0) > best);
-    CHECK(update_period_bound(2.0, trained, generated, 8.0) > best);
-}
-
-TEST_CASE("an unbounded first-in-first-out queue ages by 1 - 1/u per update") {
-    CHECK(unbounded_queue_staleness_growth(0.5) == 0.0);
-    CHECK(unbounded_queue_staleness_growth(1.0) == 0.0);
-    CHECK(unbounded_queue_staleness_growth(4.0) == 0.75);
-    // The batch consumed at update n was the (n/u)-th period's: count it.
-    const double u = 1.8;
-    const int n = 900;
-    int produced_by = 0;
-    while (u * produced_by < n) {
-        ++produced_by;
-    }
-    CHECK(n - produced_by == doctest::Approx(n * unbounded_queue_staleness_growth(u)).epsilon(0.005));
-}
-
 TEST_CASE("group tailness: known values") {
     CHECK(lognormal_group_tail(0.7, 1).mean == doctest::Approx(1.0).epsilon(1e-12));
     CHECK(lognormal_group_tail(0.7, 1).variance == doctest::Approx(std::expm1(0.49)).epsilon(1e-11));
@@ -170,8 +142,6 @@ TEST_CASE("loads without a meaning are refused") {
     CHECK_THROWS_AS(mean_staleness({.capacity_batches = 0.5}), std::domain_error);
     CHECK_THROWS_AS(mean_staleness({.utilization = std::nan("")}), std::domain_error);
     CHECK_THROWS_AS(mean_staleness({.group_tail = 0.9}), std::domain_error);
-    CHECK_THROWS_AS(update_period_bound(0.0, 1, 1, 1), std::domain_error);
-    CHECK_THROWS_AS(unbounded_queue_staleness_growth(0.0), std::domain_error);
     CHECK_THROWS_AS(lognormal_group_tail(-0.1, 8), std::domain_error);
     CHECK_THROWS_AS(lognormal_group_tail(0.1, 0), std::domain_error);
 }

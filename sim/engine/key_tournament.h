@@ -1,0 +1,86 @@
+// A priority queue of 128-bit keys in numbered places: a tournament, in which each inner node holds the smaller of the
+// two keys below it.
+//
+// For a fixed number of places of which most are taken. A new key takes part in one match per level, always on the same
+// path, where a heap of as many keys (key_heap.h) has to find the smallest of several children on each: half the work.
+#pragma once
+
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <vector>
+
+#include "sim/engine/key_heap.h"
+
+namespace millrace {
+
+class KeyTournament {
+   public:
+    using Key = Uint128;
+    /// Larger than any key that may be put in.
+    static constexpr Key never = KeyHeap::never;
+
+    explicit KeyTournament(std::size_t places) : leaves_(std::bit_ceil(places)), nodes_(2 * leaves_, never) {}
+
+    /// The smallest key; `never` when there is none.
+    Key top() const {
+        if (gap_ == none) {
+            return nodes_[1];
+        }
+        Key key = never;
+        for (std::size_t node = gap_; node > 1; node /= 2) {
+            key = smaller(nodes_[node ^ 1], key);
+        }
+        return key;
+    }
+
+    /// Puts a key into a place that is free.
+    void put(std::size_t place, Key key) {
+        const std::size_t leaf = leaves_ + place;
+        if (gap_ != leaf) {
+            close_gap();
+        }
+        gap_ = none;  // the new key takes the place of the one removed before, the common case
+        play(leaf, key);
+    }
+
+    /// Removes the smallest key, which is in `place`.
+    void remove_top(std::size_t place) {
+        close_gap();
+        gap_ = leaves_ + place;
+        assert(nodes_[gap_] == nodes_[1]);
+    }
+
+   private:
+    static constexpr std::size_t none = 0;
+
+    // By conditional moves, which the stated probability asks for: no branch predictor can guess the outcome.
+    static Key smaller(Key a, Key b) { return __builtin_expect_with_probability(a < b, 1, 0.5) ? a : b; }
+
+    // Positions are in bytes, as in KeyHeap: the opponent of node i is node i ^ 1, the next match at i / 2.
+    void play(std::size_t node, Key key) {
+        constexpr std::size_t size = sizeof(Key);
+        std::byte* const base = reinterpret_cast<std::byte*>(nodes_.data());
+        const auto at = [base](std::size_t position) -> Key& { return *reinterpret_cast<Key*>(base + position); };
+        std::size_t position = node * size;
+        at(position) = key;
+        while (position > size) {
+            key = smaller(at(position ^ size), key);
+            position = position / 2 & ~(size - 1);
+            at(position) = key;
+        }
+    }
+
+    void close_gap() {
+        if (gap_ != none) {
+            play(gap_, never);
+            gap_ = none;
+        }
+    }
+
+    std::size_t leaves_;
+    std::vector<Key, CacheLineAllocator<Key>> nodes_;  ///< [1] is the root, [2 i] and [2 i + 1] are below [i]
+    std::size_t gap_ = none;  ///< a leaf whose key was removed, though it still stands in all nodes above
+};
+
+}  // namespace millrace
