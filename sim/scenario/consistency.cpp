@@ -9,7 +9,6 @@
 #include <string_view>
 
 #include "sim/pipeline/admission.h"
-#include "sim/pipeline/replay_buffer.h"
 #include "sim/scenario/object_reader.h"
 
 namespace millrace {

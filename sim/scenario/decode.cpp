@@ -1,23 +1,17 @@
 #include "sim/scenario/decode.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <optional>
 #include <span>
-#include <sstream>
-#include <system_error>
 #include <utility>
 
 #include "sim/scenario/consistency.h"
 #include "sim/scenario/decode_laws.h"
 #include "sim/scenario/defaults.h"
+#include "sim/scenario/input_file.h"
 #include "sim/scenario/json_document.h"
 #include "sim/scenario/object_reader.h"
-#include "sim/scenario/overrides.h"
 
 namespace millrace {
 namespace {
@@ -239,57 +233,24 @@ class ScenarioDecoder {
     Diagnostics& diagnostics_;
 };
 
-[[noreturn]] void throw_unreadable(const std::string& path, const std::string& reason) {
-    ScenarioProblem problem;
-    problem.source = path;
-    problem.message = "cannot be read: " + reason;
-    problem.rendered = path + ": error: " + problem.message + "\n";
-    throw ScenarioError({problem});
-}
-
 }  // namespace
 
 Scenario decode_scenario(std::string_view text, const std::string& file_name,
                          const std::vector<std::string>& overrides) {
-    constexpr std::string_view byte_order_mark = "\xEF\xBB\xBF";
-    if (text.starts_with(byte_order_mark)) {
-        text.remove_prefix(byte_order_mark.size());
-    }
-    Diagnostics diagnostics(file_name, std::string(text), overrides);
-    JsonNode root;
-    if (!parse_json(root, 0, 0, diagnostics)) {
-        diagnostics.throw_if_any();
-    }
-    if (const JsonNode* mark = root.kind == JsonNode::Kind::object ? root.find("millrace_result") : nullptr) {
-        diagnostics.report(mark->key_place, "millrace_result", "this is the result of a run, not a scenario",
-                           R"(the scenario it came from stands in it under "scenario")");
-        diagnostics.throw_if_any();
-    }
+    Diagnostics diagnostics = diagnostics_of(text, file_name, overrides);
+    JsonNode root = parse_input(diagnostics, scenario_vocabulary());
     if (root.kind == JsonNode::Kind::object) {
-        for (int source = 1; source <= diagnostics.override_count(); ++source) {
-            apply_override(root, source, diagnostics);
-        }
-        fill_defaults(root);
+        fill_scenario_defaults(root);
     }
     Scenario scenario = ScenarioDecoder(root, diagnostics).decode();
     check_consistency(root, scenario, diagnostics);
     diagnostics.throw_if_any();
-    std::erase_if(root.children, [](const JsonNode& member) { return member.key == "$schema"; });
-    scenario.resolved_json = canonical_json(root);
+    scenario.resolved_json = resolved_json(std::move(root));
     return scenario;
 }
 
 Scenario load_scenario(const std::string& path, const std::vector<std::string>& overrides) {
-    if (std::error_code ignored; std::filesystem::is_directory(path, ignored)) {
-        throw_unreadable(path, "it is a directory");
-    }
-    errno = 0;
-    std::ifstream file(path, std::ios::binary);
-    std::ostringstream text;
-    if (!file || (file.peek() != std::ifstream::traits_type::eof() && !(text << file.rdbuf()))) {
-        throw_unreadable(path, errno != 0 ? std::strerror(errno) : "input error");
-    }
-    return decode_scenario(text.str(), path, overrides);
+    return decode_scenario(read_input_file(path), path, overrides);
 }
 
 }  // namespace millrace

@@ -260,14 +260,14 @@ WorkerService read_worker_service(const JsonNode& node, Diagnostics& diagnostics
         return FirstOrderService{read_law(reader, "gpu_s_per_rollout", working_time_law, diagnostics)};
     }
     StepService step;
-    step.base_s = reader.real("base_s", duration_s);
-    step.per_sequence_s = reader.real("per_sequence_s", duration_s);
-    step.per_context_token_s = reader.real("per_context_token_s", duration_s);
-    step.prefill_per_token_s = reader.real("prefill_per_token_s", duration_s);
+    step.law.base_s = reader.real("base_s", duration_s);
+    step.law.per_sequence_s = reader.real("per_sequence_s", duration_s);
+    step.law.per_context_token_s = reader.real("per_context_token_s", duration_s);
+    step.law.prefill_per_token_s = reader.real("prefill_per_token_s", duration_s);
     if (reader.find("kv_cap_tokens") != nullptr) {
         step.kv_cap_tokens = reader.whole("kv_cap_tokens", 1);
     }
-    const double step_s = step.base_s + step.per_sequence_s + step.per_context_token_s;
+    const double step_s = step.law.base_s + step.law.per_sequence_s + step.law.per_context_token_s;
     if (step_s < shortest_s && diagnostics.clean("workers.service")) {
         diagnostics.report(node.key_place, "workers.service",
                            "expected base_s, per_sequence_s and per_context_token_s of at least " +

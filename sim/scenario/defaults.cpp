@@ -4,8 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "sim/scenario/vocabulary.h"
-
 namespace millrace {
 namespace {
 
@@ -36,8 +34,30 @@ std::string_view kind_of(const JsonNode* object) {
     return kind == nullptr ? std::string_view{} : kind->string;
 }
 
+/// The keys that are filled in: all that have a default, or only those that `wanted` takes.
+template <typename Wanted>
+void fill(JsonNode& root, const Vocabulary& vocabulary, const Wanted& wanted) {
+    for (const ObjectShape& shape : vocabulary.shapes()) {
+        JsonNode* object = const_cast<JsonNode*>(find_path(std::as_const(root), shape.path));
+        if (object == nullptr || object->kind != JsonNode::Kind::object ||
+            (!shape.kind.empty() && kind_of(object) != shape.kind)) {
+            continue;
+        }
+        for (const KeyRule& key : shape.keys) {
+            if (key.presence == KeyRule::Presence::defaulted && wanted(shape, key) &&
+                object->find(key.name) == nullptr) {
+                add_member(*object, key.name, parse_default(key.default_json));
+            }
+        }
+    }
+}
+
+void fill_defaults(JsonNode& root, const Vocabulary& vocabulary) {
+    fill(root, vocabulary, [](const ObjectShape&, const KeyRule&) { return true; });
+}
+
 /// Defaults that depend on another key.
-void fill_dependent_defaults(JsonNode& root) {
+void fill_dependent_scenario_defaults(JsonNode& root) {
     const bool counts_tokens = kind_of(find_path(root, "workers.service")) == "step" ||
                                kind_of(find_path(root, "trainers.service")) == "per_token";
     JsonNode* workers = root.find("workers");
@@ -52,22 +72,32 @@ void fill_dependent_defaults(JsonNode& root) {
     }
 }
 
+/// A clip that is stated in none of its ways.
+void fill_dependent_learn_defaults(JsonNode& root) {
+    JsonNode* objective = const_cast<JsonNode*>(find_path(std::as_const(root), "learner.objective"));
+    if (kind_of(objective) == "grpo" && objective->find("clip") == nullptr && objective->find("clip_low") == nullptr &&
+        objective->find("clip_high") == nullptr) {
+        add_member(*objective, "clip", parse_default("0.2"));
+    }
+}
+
 }  // namespace
 
-void fill_defaults(JsonNode& root) {
-    for (const ObjectShape& shape : object_shapes()) {
-        JsonNode* object = const_cast<JsonNode*>(find_path(std::as_const(root), shape.path));
-        if (object == nullptr || object->kind != JsonNode::Kind::object ||
-            (!shape.kind.empty() && kind_of(object) != shape.kind)) {
-            continue;
-        }
-        for (const KeyRule& key : shape.keys) {
-            if (key.presence == KeyRule::Presence::defaulted && object->find(key.name) == nullptr) {
-                add_member(*object, key.name, parse_default(key.default_json));
-            }
-        }
-    }
-    fill_dependent_defaults(root);
+void fill_scenario_defaults(JsonNode& root) {
+    fill_defaults(root, scenario_vocabulary());
+    fill_dependent_scenario_defaults(root);
+}
+
+void fill_learn_defaults(JsonNode& root) {
+    fill_defaults(root, learn_vocabulary());
+    fill_dependent_learn_defaults(root);
+}
+
+void fill_default_kinds(JsonNode& root, const Vocabulary& vocabulary) {
+    // Not in an object that has a kind itself: an override may give it another, with other keys.
+    fill(root, vocabulary, [](const ObjectShape& shape, const KeyRule& key) {
+        return shape.kind.empty() && key.default_json.starts_with(R"({"kind")");
+    });
 }
 
 }  // namespace millrace

@@ -49,19 +49,20 @@ std::vector<std::string_view> key_names(const ObjectShape& shape) {
 // ---- shape --------------------------------------------------------------------------------------------------------
 
 ObjectReader::ObjectReader(const JsonNode& node, std::string path, std::string_view shape_path,
-                           Diagnostics& diagnostics)
-    : ObjectReader(node, std::move(path), diagnostics) {
+                           Diagnostics& diagnostics, const Vocabulary& vocabulary)
+    : ObjectReader(node, std::move(path), diagnostics, vocabulary) {
     if (node.kind != JsonNode::Kind::object) {
         report_mismatch(node, path_, "an object", diagnostics);
         return;
     }
-    check_keys(*find_shape(shape_path, ""));
+    check_keys(*vocabulary.find_shape(shape_path, ""));
 }
 
 ObjectReader ObjectReader::with_kind(const JsonNode& node, std::string path, std::string_view shape_path,
-                                     Diagnostics& diagnostics, std::vector<std::string_view> future) {
-    ObjectReader reader(node, std::move(path), diagnostics);
-    const std::vector<std::string_view> kinds = kinds_of(shape_path);
+                                     Diagnostics& diagnostics, std::vector<std::string_view> future,
+                                     const Vocabulary& vocabulary) {
+    ObjectReader reader(node, std::move(path), diagnostics, vocabulary);
+    const std::vector<std::string_view> kinds = vocabulary.kinds_of(shape_path);
     if (node.kind != JsonNode::Kind::object) {
         const std::string expected =
             shape_path == "law" ? "a number or a law (an object with \"kind\")" : "an object with \"kind\"";
@@ -71,7 +72,7 @@ ObjectReader ObjectReader::with_kind(const JsonNode& node, std::string path, std
         std::string misspelt;
         for (const JsonNode& member : node.children) {
             const bool known = std::any_of(kinds.begin(), kinds.end(), [&](std::string_view kind) {
-                const std::vector<std::string_view> names = key_names(*find_shape(shape_path, kind));
+                const std::vector<std::string_view> names = key_names(*vocabulary.find_shape(shape_path, kind));
                 return std::find(names.begin(), names.end(), member.key) != names.end();
             });
             if (!known && !nearest_name(member.key, std::array<std::string_view, 1>{"kind"}).empty()) {
@@ -87,7 +88,7 @@ ObjectReader ObjectReader::with_kind(const JsonNode& node, std::string path, std
         const std::size_t chosen = reader.choice_index("kind", kinds, future);
         if (diagnostics.count() == faults_before) {
             reader.kind_ = kinds[chosen];
-            reader.check_keys(*find_shape(shape_path, reader.kind_));
+            reader.check_keys(*vocabulary.find_shape(shape_path, reader.kind_));
         }
     }
     return reader;
@@ -115,12 +116,12 @@ std::string ObjectReader::report_unknown_key(const JsonNode& member, const Objec
         diagnostics_->report(member.key_place, path_to(member.key), std::move(message), std::move(hint), suggestion);
         return suggestion;
     };
-    if (is_future_key(shape.path, member.key)) {
-        return say(std::string(not_supported));
+    if (const ForeignKey* foreign = vocabulary_->find_foreign(shape.path, member.key)) {
+        return say(std::string(foreign->message), std::string(foreign->hint));
     }
     const std::string message = shape.kind.empty() ? "unknown key" : "unknown key for the kind " + quoted(shape.kind);
-    for (const std::string_view kind : kinds_of(shape.path)) {
-        const std::vector<std::string_view> names = key_names(*find_shape(shape.path, kind));
+    for (const std::string_view kind : vocabulary_->kinds_of(shape.path)) {
+        const std::vector<std::string_view> names = key_names(*vocabulary_->find_shape(shape.path, kind));
         if (std::find(names.begin(), names.end(), member.key) != names.end()) {
             return say(message, quoted(member.key) + " is a key of the kind " + quoted(kind));
         }
@@ -135,7 +136,7 @@ std::string ObjectReader::report_unknown_key(const JsonNode& member, const Objec
     if (!nearest.empty()) {
         return say(message, "", nearest);
     }
-    const std::vector<std::string> homes = homes_of(member.key, shape.path);
+    const std::vector<std::string> homes = vocabulary_->homes_of(member.key, shape.path);
     if (!homes.empty()) {
         std::string where;
         for (const std::string& home : homes) {

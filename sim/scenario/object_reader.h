@@ -36,12 +36,14 @@ inline constexpr std::int64_t largest_count = 1'000'000'000;
 class ObjectReader {
    public:
     /// An object without kinds. Unknown and missing keys are reported at once.
-    ObjectReader(const JsonNode& node, std::string path, std::string_view shape_path, Diagnostics& diagnostics);
+    ObjectReader(const JsonNode& node, std::string path, std::string_view shape_path, Diagnostics& diagnostics,
+                 const Vocabulary& vocabulary = scenario_vocabulary());
 
     /// One with a `kind`, which kind() then tells; it is empty when the kind is missing or unknown, which has been
     /// reported. Names in `future` are reported as "not supported by this version".
     static ObjectReader with_kind(const JsonNode& node, std::string path, std::string_view shape_path,
-                                  Diagnostics& diagnostics, std::vector<std::string_view> future = {});
+                                  Diagnostics& diagnostics, std::vector<std::string_view> future = {},
+                                  const Vocabulary& vocabulary = scenario_vocabulary());
 
     std::string_view kind() const { return kind_; }
     const std::string& path() const { return path_; }
@@ -70,8 +72,8 @@ class ObjectReader {
     void report(std::string_view key, std::string message, std::string hint = "", std::string suggestion = "") const;
 
    private:
-    ObjectReader(const JsonNode& node, std::string path, Diagnostics& diagnostics)
-        : node_(node), path_(std::move(path)), diagnostics_(&diagnostics) {}
+    ObjectReader(const JsonNode& node, std::string path, Diagnostics& diagnostics, const Vocabulary& vocabulary)
+        : node_(node), path_(std::move(path)), diagnostics_(&diagnostics), vocabulary_(&vocabulary) {}
     void check_keys(const ObjectShape& shape);
     /// Returns the key of this object that was probably meant, or the path of one elsewhere, or nothing.
     std::string report_unknown_key(const JsonNode& member, const ObjectShape& shape) const;
@@ -82,6 +84,7 @@ class ObjectReader {
     std::string path_;
     std::string_view kind_;
     Diagnostics* diagnostics_;
+    const Vocabulary* vocabulary_;
 };
 
 /// A number in `range`, from a node that need not be a member (an element of a list).

@@ -40,10 +40,10 @@ void apply_override(JsonNode& root, int source, Diagnostics& diagnostics) {
     }
     if (equals == std::string::npos) {
         return diagnostics.report({source, argument.size()}, "", "expected path=value, found no '='",
-                                  "for example --set workers.count=4");
+                                  "for example --set trainers.batch=64");
     }
     if (equals == 0) {
-        return diagnostics.report({source, 0}, "", "expected a path before '='", "for example --set workers.count=4");
+        return diagnostics.report({source, 0}, "", "expected a path before '='", "for example --set trainers.batch=64");
     }
     const std::string_view path = std::string_view(argument).substr(0, equals);
     JsonNode* node = &root;

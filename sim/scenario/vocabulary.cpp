@@ -12,8 +12,7 @@ constexpr auto required = KeyRule::Presence::required;
 constexpr auto optional = KeyRule::Presence::optional;
 constexpr auto defaulted = KeyRule::Presence::defaulted;
 
-/// Objects before the ones they contain: defaults are filled in this order.
-std::vector<ObjectShape> make_shapes() {
+std::vector<ObjectShape> scenario_shapes() {
     return {
         {"",
          "",
@@ -114,6 +113,92 @@ std::vector<ObjectShape> make_shapes() {
     };
 }
 
+std::vector<ObjectShape> learn_shapes() {
+    return {
+        {"",
+         "",
+         {{"$schema", optional},
+          {"name", required},
+          {"description", defaulted, R"("")"},
+          {"seed", defaulted, "1"},
+          {"replications", defaulted, "4"},
+          {"horizon", required},
+          {"groups", defaulted, "{}"},
+          {"trainers", defaulted, "{}"},
+          {"learner", required}}},
+        {"horizon", "", {{"updates", required}}},
+        {"groups", "", {{"size", defaulted, "8"}}},
+        {"trainers", "", {{"batch", defaulted, "64"}}},
+        {"learner",
+         "",
+         {{"task", required},
+          {"model", defaulted, "{}"},
+          {"warm_start", defaulted, R"({"kind": "supervised"})"},
+          {"objective", defaulted, R"({"kind": "grpo"})"},
+          {"optimizer", defaulted, "{}"},
+          {"evaluation", defaulted, "{}"}}},
+        {"learner.task", "sort", {{"kind", required}, {"digits", required}}},
+        {"learner.task", "countdown", {{"kind", required}, {"numbers", required}}},
+        {"learner.task", "addition", {{"kind", required}, {"digits", required}}},
+        {"learner.model",
+         "",
+         {{"layers", defaulted, "2"},
+          {"width", defaulted, "32"},
+          {"heads", defaulted, "2"},
+          {"mlp_width", defaulted, "128"},
+          {"context", optional}}},  // else what the task needs: see task_tokens()
+        {"learner.warm_start",
+         "supervised",
+         {{"kind", required},
+          {"seed", defaulted, "1"},
+          {"updates", defaulted, "200"},
+          {"batch", defaulted, "64"},
+          {"learning_rate", defaulted, "0.002"},
+          {"warmup_updates", defaulted, "50"},
+          {"annealed_fraction", defaulted, "0.5"},
+          {"beta1", defaulted, "0.9"},
+          {"beta2", defaulted, "0.98"},
+          {"epsilon", defaulted, "1e-8"},
+          {"weight_decay", defaulted, "0"},
+          {"max_gradient_norm", defaulted, "1"}}},
+        {"learner.warm_start", "checkpoint", {{"kind", required}, {"path", required}, {"hash", optional}}},
+        {"learner.objective",
+         "grpo",
+         {{"kind", required},
+          {"ratio", defaulted, R"("token")"},
+          {"clip", optional},  // else 0.2, when the next two are absent too: see fill_dependent_learn_defaults()
+          {"clip_low", optional},
+          {"clip_high", optional}}},
+        {"learner.objective", "asymre", {{"kind", required}, {"shift", defaulted, "-0.1"}}},
+        {"learner.objective", "reinforce", {{"kind", required}, {"ratio", defaulted, R"("token")"}}},
+        {"learner.optimizer",
+         "",
+         {{"learning_rate", defaulted, "0.0002"},
+          {"warmup_updates", defaulted, "10"},
+          {"beta1", defaulted, "0.9"},
+          {"beta2", defaulted, "0.99"},
+          {"epsilon", defaulted, "1e-8"},
+          {"weight_decay", defaulted, "0"},
+          {"max_gradient_norm", defaulted, "1"}}},
+        {"learner.evaluation",
+         "",
+         {{"every_updates", defaulted, "50"},
+          {"sampled_prompts", defaulted, "128"},
+          {"samples", defaulted, "16"},
+          {"greedy_prompts", defaulted, "512"}}},
+    };
+}
+
+/// What stands at the top of a scenario and nowhere in a learn file.
+std::vector<ForeignKey> keys_of_a_pipeline() {
+    std::vector<ForeignKey> keys;
+    for (const std::string_view name :
+         {"workers", "reward", "store", "weight_sync", "admission", "noise", "price", "published", "faults"}) {
+        keys.push_back({name, "a learn file has no pipeline", R"("millrace run" simulates scenarios with one)"});
+    }
+    return keys;
+}
+
 std::string_view parent_of(std::string_view path) {
     const std::size_t dot = path.rfind('.');
     return dot == std::string_view::npos ? std::string_view{} : path.substr(0, dot);
@@ -125,13 +210,21 @@ bool is_law(std::string_view path) {
 
 }  // namespace
 
-std::span<const ObjectShape> object_shapes() {
-    static const std::vector<ObjectShape> shapes = make_shapes();
-    return shapes;
+const Vocabulary& scenario_vocabulary() {
+    static const Vocabulary vocabulary(scenario_shapes(),
+                                       {{"faults", "not supported by this version"},
+                                        {"learner", "not supported by this version",
+                                         R"("millrace learn" trains the learner of a file without a pipeline)"}});
+    return vocabulary;
 }
 
-const ObjectShape* find_shape(std::string_view path, std::string_view kind) {
-    for (const ObjectShape& shape : object_shapes()) {
+const Vocabulary& learn_vocabulary() {
+    static const Vocabulary vocabulary(learn_shapes(), keys_of_a_pipeline());
+    return vocabulary;
+}
+
+const ObjectShape* Vocabulary::find_shape(std::string_view path, std::string_view kind) const {
+    for (const ObjectShape& shape : shapes_) {
         if (shape.path == path && shape.kind == kind) {
             return &shape;
         }
@@ -139,9 +232,9 @@ const ObjectShape* find_shape(std::string_view path, std::string_view kind) {
     return nullptr;
 }
 
-std::vector<std::string_view> kinds_of(std::string_view path) {
+std::vector<std::string_view> Vocabulary::kinds_of(std::string_view path) const {
     std::vector<std::string_view> kinds;
-    for (const ObjectShape& shape : object_shapes()) {
+    for (const ObjectShape& shape : shapes_) {
         if (shape.path == path && !shape.kind.empty()) {
             kinds.push_back(shape.kind);
         }
@@ -149,7 +242,7 @@ std::vector<std::string_view> kinds_of(std::string_view path) {
     return kinds;
 }
 
-std::vector<std::string> homes_of(std::string_view name, std::string_view path) {
+std::vector<std::string> Vocabulary::homes_of(std::string_view name, std::string_view path) const {
     std::vector<std::string> exact;
     std::vector<std::string> near;
     const auto add = [](std::vector<std::string>& homes, const ObjectShape& shape, std::string_view key) {
@@ -158,7 +251,7 @@ std::vector<std::string> homes_of(std::string_view name, std::string_view path) 
             homes.push_back(std::move(home));
         }
     };
-    for (const ObjectShape& shape : object_shapes()) {
+    for (const ObjectShape& shape : shapes_) {
         if (shape.path == path || is_law(shape.path)) {
             continue;
         }
@@ -178,8 +271,9 @@ std::vector<std::string> homes_of(std::string_view name, std::string_view path) 
     return exact.empty() ? near : exact;
 }
 
-bool is_future_key(std::string_view path, std::string_view name) {
-    return path.empty() && (name == "faults" || name == "learner");
+const ForeignKey* Vocabulary::find_foreign(std::string_view path, std::string_view name) const {
+    const auto found = std::ranges::find(foreign_, name, &ForeignKey::name);
+    return path.empty() && found != foreign_.end() ? &*found : nullptr;
 }
 
 std::span<const std::string_view> metric_keys() {

@@ -12,17 +12,13 @@ import pathlib
 import signal
 import struct
 import subprocess
-import sys
-import tempfile
 import time
-import unittest
 import xml.etree.ElementTree
 import zlib
 
-MILLRACE = pathlib.Path(sys.argv[1]).resolve() if len(sys.argv) > 2 else None
-ROOT = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None
+from case import LONGEST_S, MILLRACE, ROOT, CommandCase, main
+
 PYTHON = "/usr/bin/python3"  # Debian's, for which python3-matplotlib is packaged
-LONGEST_S = 60  # far beyond any run here: a hang is a failure, not a wait
 
 SMALL = """{
     "name": "small",
@@ -52,40 +48,16 @@ STUCK = ["--set", "trainers.batch=40", "--set", "store.sampling=uniform_without_
          "--set", 'reward={"correct_probability": 1e-9}']
 
 
-class CommandLineTest(unittest.TestCase):
+class CommandLineTest(CommandCase):
     def setUp(self):
-        temporary = tempfile.TemporaryDirectory()
-        self.addCleanup(temporary.cleanup)
-        self.directory = pathlib.Path(temporary.name)
+        super().setUp()
         self.small = self.write("small.json", SMALL)
-
-    def write(self, name, text):
-        path = self.directory / name
-        path.write_text(text, encoding="utf-8")
-        return path
-
-    def read(self, name):
-        return (self.directory / name).read_bytes()
 
     def files(self):
         return {path.name for path in self.directory.iterdir()} - {"small.json"}
 
-    def call(self, *arguments, expect=0):
-        """Standard output and standard error, after a check of the exit code."""
-        done = subprocess.run([MILLRACE, *map(str, arguments)], cwd=self.directory, capture_output=True,
-                              timeout=LONGEST_S, check=False)
-        self.assertEqual(done.returncode, expect, f"exit code of millrace {arguments}: {done.stderr!r}")
-        return done.stdout.decode(), done.stderr.decode(errors="replace")
-
     def run_small(self, *arguments, expect=0):
         return self.call("run", self.small, *arguments, expect=expect)
-
-    def refused(self, *arguments, code, says):
-        out, err = self.call(*arguments, expect=code)
-        self.assertEqual(out, "", f"{arguments} printed a result")
-        for part in [says] if isinstance(says, str) else says:
-            self.assertIn(part, err)
-        return err
 
 
 class Usage(CommandLineTest):
@@ -112,7 +84,7 @@ class Usage(CommandLineTest):
         self.assertNotIn("Did you mean", err)
 
     def test_incomplete_or_contradictory_command_lines(self):
-        for arguments, says in [([], "a subcommand is needed"), (["run"], "scenario"), (["validate"], "scenario"),
+        for arguments, says in [([], "a subcommand is needed"), (["run"], "scenario"), (["validate"], "file"),
                                 (["run", self.small, "other.json"], "other.json"),
                                 (["run", self.small, "--format", "xml"], "xml"),
                                 (["run", self.small, "--jobs", "1", "--jobs", "2"], "--jobs"),
@@ -462,6 +434,4 @@ class Figure(CommandLineTest):
 
 
 if __name__ == "__main__":
-    if MILLRACE is None:
-        sys.exit("usage: command_line_test.py MILLRACE SOURCE_DIR [unittest arguments]")
-    unittest.main(argv=[sys.argv[0], *sys.argv[3:]])
+    main()

@@ -2,14 +2,8 @@
 
 #include <doctest/doctest.h>
 
-#include <algorithm>
 #include <cmath>
-#include <filesystem>
-#include <fstream>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 #include <string>
 #include <variant>
 #include <vector>
@@ -17,37 +11,20 @@
 #include "sim/pipeline/pipeline.h"
 #include "sim/scenario/vocabulary.h"
 #include "sim/sweep/replications.h"
+#include "tests/scenario/corpus.h"
 
 namespace millrace {
 namespace {
 
 namespace fs = std::filesystem;
-using nlohmann::ordered_json;
+using corpus::json_files;
+using corpus::read;
+using corpus::source_dir;
 
-const fs::path source_dir = MILLRACE_SOURCE_DIR;
-const fs::path corpus = source_dir / "tests/scenario/corpus";
-
-std::string read(const fs::path& path) {
-    std::ifstream file(path, std::ios::binary);
-    REQUIRE(file);
-    std::ostringstream text;
-    text << file.rdbuf();
-    return text.str();
-}
-
-std::vector<fs::path> json_files(const fs::path& directory) {
-    std::vector<fs::path> files;
-    for (const auto& entry : fs::directory_iterator(directory)) {
-        if (entry.path().extension() == ".json") {
-            files.push_back(entry.path());
-        }
-    }
-    std::sort(files.begin(), files.end());
-    return files;
-}
+const fs::path folder = source_dir / "tests/scenario/corpus";
 
 std::vector<fs::path> good_and_shipped() {
-    std::vector<fs::path> files = json_files(corpus / "good");
+    std::vector<fs::path> files = json_files(folder / "good");
     CHECK(files.size() >= 15);
     const std::vector<fs::path> paper = json_files(source_dir / "scenarios/paper");
     CHECK(paper.size() >= 12);
@@ -56,60 +33,14 @@ std::vector<fs::path> good_and_shipped() {
     return files;
 }
 
-/// Rows of a tab-separated file without its comments.
-std::vector<std::vector<std::string>> table(const fs::path& path) {
-    std::vector<std::vector<std::string>> rows;
-    std::istringstream lines(read(path));
-    for (std::string line; std::getline(lines, line);) {
-        if (line.empty() || line.front() == '#') {
-            continue;
-        }
-        std::vector<std::string>& row = rows.emplace_back();
-        std::istringstream fields(line);
-        for (std::string field; std::getline(fields, field, '\t');) {
-            row.push_back(field);
-        }
-    }
-    return rows;
-}
-
 std::vector<ScenarioProblem> problems_of(const std::string& text) {
-    try {
-        decode_scenario(text, "test.json", {});
-        return {};
-    } catch (const ScenarioError& error) {
-        return error.problems();
-    }
+    return corpus::problems_of([&] { decode_scenario(text, "test.json", {}); });
 }
 
 // ---- the corpus ---------------------------------------------------------------------------------------------------
 
 TEST_CASE("every malformed scenario is rejected with the right place, key and suggestion") {
-    std::map<std::string, std::vector<std::string>> expected;
-    for (const std::vector<std::string>& row : table(corpus / "expected.tsv")) {
-        REQUIRE(row.size() == 6);
-        expected[row[0]].push_back(row[1] + ":" + row[2] + " " + row[3] + " ? " + row[4]);
-    }
-    const std::vector<fs::path> files = json_files(corpus / "bad");
-    CHECK(files.size() >= 45);
-    CHECK(files.size() == expected.size());
-    for (const fs::path& file : files) {
-        CAPTURE(file.filename().string());
-        std::vector<std::string> found;
-        try {
-            load_scenario(file.string(), {});
-        } catch (const ScenarioError& error) {
-            for (const ScenarioProblem& problem : error.problems()) {
-                found.push_back(std::to_string(problem.line) + ":" + std::to_string(problem.column) + " " +
-                                problem.key + " ? " + problem.suggestion);
-                // Editors read this form.
-                CHECK(problem.rendered.starts_with(file.string() + ":" + std::to_string(problem.line) + ":" +
-                                                   std::to_string(problem.column) + ": error: "));
-                CHECK(std::string(error.what()).find(problem.message) != std::string::npos);
-            }
-        }
-        CHECK(found == expected[file.filename().string()]);
-    }
+    corpus::check_bad_files(folder, 45, [](const std::string& path) { load_scenario(path, {}); });
 }
 
 TEST_CASE("every good and every shipped scenario decodes, and its resolved form decodes to the same") {
@@ -126,58 +57,9 @@ TEST_CASE("every good and every shipped scenario decodes, and its resolved form 
     }
 }
 
-/// Calls `visit(object, name)` for every object in the document, with the name required.tsv has for it.
-template <typename Visit>
-void for_each_object(ordered_json& node, const std::string& under, const Visit& visit) {
-    if (node.is_array()) {
-        for (ordered_json& element : node) {
-            for_each_object(element, under, visit);
-        }
-    } else if (node.is_object()) {
-        visit(node, node.contains("kind") ? node["kind"].get<std::string>() : under);
-        for (auto& [key, child] : node.items()) {
-            for_each_object(child, key, visit);
-        }
-    }
-}
-
 TEST_CASE("a good scenario that loses a required key or gains an unknown one is rejected") {
-    std::map<std::string, std::vector<std::string>> required;
-    for (const std::vector<std::string>& row : table(corpus / "required.tsv")) {
-        std::istringstream keys(row.at(1));
-        for (std::string key; keys >> key;) {
-            required[row[0]].push_back(key);
-        }
-    }
-    int mutations = 0;
-    for (const fs::path& file : good_and_shipped()) {
-        CAPTURE(file.string());
-        ordered_json document = ordered_json::parse(read(file));
-        for_each_object(document, ".", [&](ordered_json& object, const std::string& name) {
-            CAPTURE(name);
-            const ordered_json original = object;
-            object["no_such_key"] = 1;
-            const std::vector<ScenarioProblem> unknown = problems_of(document.dump(2));
-            REQUIRE(unknown.size() == 1);
-            CHECK(unknown.front().key.ends_with("no_such_key"));
-            object = original;
-            ++mutations;
-            for (const std::string& key : required[name]) {
-                if (!original.contains(key)) {
-                    continue;
-                }
-                CAPTURE(key);
-                object.erase(key);
-                const std::vector<ScenarioProblem> missing = problems_of(document.dump(2));
-                REQUIRE(!missing.empty());
-                // Of a law with two ways of being stated, the kind is to blame.
-                const std::string& blamed = missing.front().key;
-                CHECK((blamed == key || blamed.ends_with("." + key) || blamed.ends_with(".kind")));
-                object = original;
-                ++mutations;
-            }
-        });
-    }
+    const int mutations = corpus::check_mutations(
+        folder, good_and_shipped(), [](const std::string& text) { decode_scenario(text, "test.json", {}); });
     CHECK(mutations > 500);
 }
 
@@ -185,17 +67,8 @@ TEST_CASE("a good scenario that loses a required key or gains an unknown one is 
 
 /// The part of the schema that describes the object of that path and kind: where its properties stand.
 const nlohmann::json& schema_of(const nlohmann::json& schema, const ObjectShape& shape) {
-    const auto of_kind = [](const nlohmann::json& object, std::string_view kind) -> const nlohmann::json& {
-        for (const nlohmann::json& branch : object.at("allOf")) {
-            if (branch.at("if").at("properties").at("kind").at("const") == kind) {
-                return branch.at("then");
-            }
-        }
-        FAIL("the schema has no kind " << kind);
-        return object;
-    };
     if (shape.path == "law.component") {
-        return of_kind(schema.at("definitions").at("law").at("else"), "mixture")
+        return corpus::schema_of_kind(schema.at("definitions").at("law").at("else"), "mixture")
             .at("properties")
             .at("components")
             .at("items");
@@ -208,42 +81,19 @@ const nlohmann::json& schema_of(const nlohmann::json& schema, const ObjectShape&
         for (std::string step; std::getline(steps, step, '.');) {
             const nlohmann::json* container = node;
             if (!container->at("properties").contains(step)) {
-                container = &of_kind(*node, "replay_buffer");  // the only kind with an object of its own
+                container = &corpus::schema_of_kind(*node, "replay_buffer");  // the only kind with an object of its own
             }
             node = &container->at("properties").at(step);
         }
         node = node->contains("items") ? &node->at("items") : node;
     }
-    return shape.kind.empty() ? *node : of_kind(*node, shape.kind);
+    return shape.kind.empty() ? *node : corpus::schema_of_kind(*node, shape.kind);
 }
 
 TEST_CASE("schema and decoder have the same keys, required keys and defaults") {
     const nlohmann::json schema = nlohmann::json::parse(read(source_dir / "scenarios/schema/scenario.schema.json"));
-    for (const ObjectShape& shape : object_shapes()) {
-        CAPTURE(std::string(shape.path));
-        CAPTURE(std::string(shape.kind));
-        const nlohmann::json& part = schema_of(schema, shape);
-        CHECK(part.at("additionalProperties") == false);
-        const std::set<std::string> required = part.value("required", std::set<std::string>{});
-        std::set<std::string> keys;
-        for (const KeyRule& key : shape.keys) {
-            CAPTURE(std::string(key.name));
-            keys.emplace(key.name);
-            const nlohmann::json& rule = part.at("properties").at(std::string(key.name));
-            if (key.name != "kind") {
-                CHECK(required.contains(std::string(key.name)) == (key.presence == KeyRule::Presence::required));
-            }
-            if (key.presence == KeyRule::Presence::defaulted) {
-                CHECK(rule.at("default") == nlohmann::json::parse(key.default_json));
-            } else if (key.name != "length") {  // whose default depends on the service laws
-                CHECK((rule.is_boolean() || !rule.contains("default")));
-            }
-        }
-        std::set<std::string> properties;
-        for (const auto& [name, rule] : part.at("properties").items()) {
-            properties.insert(name);
-        }
-        CHECK(properties == keys);
+    for (const ObjectShape& shape : scenario_vocabulary().shapes()) {
+        corpus::check_same_keys(schema_of(schema, shape), shape, {"length"});  // which depends on the service laws
     }
     const nlohmann::json& metrics =
         schema.at("properties").at("published").at("items").at("properties").at("metric").at("enum");
@@ -253,7 +103,7 @@ TEST_CASE("schema and decoder have the same keys, required keys and defaults") {
 TEST_CASE("published may name every metric that a run prints, and every other belongs to a later version") {
     std::set<std::string> printed;
     for (const char* file : {"good/everything.json", "good/queue_lifo_drop.json"}) {
-        Scenario scenario = load_scenario((corpus / file).string(), {"replications=2", "horizon={\"updates\": 40}"});
+        Scenario scenario = load_scenario((folder / file).string(), {"replications=2", "horizon={\"updates\": 40}"});
         for (const auto& [key, estimate] : run_replications(scenario, {}).metrics) {
             printed.insert(key);
         }
@@ -270,7 +120,7 @@ TEST_CASE("published may name every metric that a run prints, and every other be
 // ---- what runs ----------------------------------------------------------------------------------------------------
 
 TEST_CASE("every good scenario runs") {
-    for (const fs::path& file : json_files(corpus / "good")) {
+    for (const fs::path& file : json_files(folder / "good")) {
         CAPTURE(file.filename().string());
         const Scenario scenario =
             load_scenario(file.string(), {"replications=1", "horizon={\"updates\": 200, \"warmup_updates\": 50}"});
@@ -288,7 +138,7 @@ struct Flow {
     std::int64_t batch, group, steps_ahead, per_update, fresh;
 
     bool decodes() const {
-        static const std::string minimal = read(corpus / "good/minimal.json");
+        static const std::string minimal = read(folder / "good/minimal.json");
         const auto set = [](const std::string& key, std::int64_t value) { return key + "=" + std::to_string(value); };
         const std::vector<std::string> overrides = {"store=" + store_json,
                                                     set("trainers.batch", batch),
@@ -360,7 +210,7 @@ TEST_CASE("under admission, what the decoder accepts runs and what it rejects st
 // ---- what the values become ---------------------------------------------------------------------------------------
 
 TEST_CASE("every key of a scenario arrives where it belongs") {
-    const Scenario scenario = load_scenario((corpus / "good/everything.json").string(), {});
+    const Scenario scenario = load_scenario((folder / "good/everything.json").string(), {});
     CHECK(scenario.name == "everything");
     CHECK(scenario.description == "Every optional key that a buffered pipeline has.");
     CHECK(scenario.seed == 9007199254740992ULL);
@@ -377,10 +227,10 @@ TEST_CASE("every key of a scenario arrives where it belongs") {
     CHECK(pipeline.workers.count == 5);
     CHECK(pipeline.workers.slots == 16);
     const StepService& step = std::get<StepService>(pipeline.workers.service);
-    CHECK(step.base_s == 0.01);
-    CHECK(step.per_sequence_s == 0.0002);
-    CHECK(step.per_context_token_s == 1.5e-8);
-    CHECK(step.prefill_per_token_s == 2e-5);
+    CHECK(step.law.base_s == 0.01);
+    CHECK(step.law.per_sequence_s == 0.0002);
+    CHECK(step.law.per_context_token_s == 1.5e-8);
+    CHECK(step.law.prefill_per_token_s == 2e-5);
     CHECK(step.kv_cap_tokens == 400000);
     CHECK(pipeline.workers.length.maximum() == 8192.0);
     CHECK(pipeline.workers.prompt_length.mean() == doctest::Approx(200.0));
@@ -411,7 +261,7 @@ TEST_CASE("every key of a scenario arrives where it belongs") {
 }
 
 TEST_CASE("what a scenario leaves out has the documented default") {
-    const Scenario scenario = load_scenario((corpus / "good/minimal.json").string(), {});
+    const Scenario scenario = load_scenario((folder / "good/minimal.json").string(), {});
     CHECK(scenario.description.empty());
     CHECK(scenario.seed == 1);
     CHECK(scenario.replications == 10);
@@ -437,7 +287,7 @@ TEST_CASE("what a scenario leaves out has the documented default") {
 
 TEST_CASE("laws have the moments they are stated by") {
     const auto law = [](const std::string& json) {
-        std::string text = read(corpus / "good/minimal.json");
+        std::string text = read(folder / "good/minimal.json");
         const std::string stated = "\"gpu_s_per_rollout\": 5";
         text.replace(text.find(stated), stated.size(), "\"gpu_s_per_rollout\": " + json);
         const Scenario scenario = decode_scenario(text, "law.json", {});
@@ -503,7 +353,7 @@ TEST_CASE("a file that cannot be read is an error of the file") {
 }
 
 TEST_CASE("a byte order mark at the start is no part of the text") {
-    const std::string text = "\xEF\xBB\xBF" + read(corpus / "good/minimal.json");
+    const std::string text = "\xEF\xBB\xBF" + read(folder / "good/minimal.json");
     CHECK(decode_scenario(text, "bom.json", {}).name == "small");
     CHECK(problems_of("\xEF\xBB\xBF{\"nam\": 1}").front().column == 1);
 }

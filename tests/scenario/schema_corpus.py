@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Holds the JSON Schema of scenarios against the corpus that the decoder is tested with.
+"""Holds the JSON Schemas of scenarios and of learn files against the corpora that their decoders are tested with.
 
-The schema is what editors check while a scenario is written; the decoder is what millrace believes. Both must accept
-the same files, and where the schema cannot see a fault, expected.tsv says so. Needs python3-jsonschema.
+A schema is what editors check while a file is written; the decoder is what millrace believes. Both must accept the same
+files, and where the schema cannot see a fault, expected.tsv says so. Needs python3-jsonschema.
 """
 import copy
 import json
@@ -14,7 +14,7 @@ from jsonschema import Draft7Validator
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "tests" / "scenario" / "corpus"
-SCHEMA = ROOT / "scenarios" / "schema" / "scenario.schema.json"
+SCHEMAS = ROOT / "scenarios" / "schema"
 DEEPEST = 100
 
 
@@ -59,19 +59,19 @@ def strict_json(text):
     return document
 
 
-def expected_visibility():
+def expected_visibility(corpus):
     """{file: "yes" | "no" | "syntax"} from expected.tsv."""
     visibility = {}
-    for line in (CORPUS / "expected.tsv").read_text(encoding="utf-8").splitlines():
+    for line in (corpus / "expected.tsv").read_text(encoding="utf-8").splitlines():
         if line and not line.startswith("#"):
             fields = line.split("\t")
             visibility[fields[0]] = fields[5]
     return visibility
 
 
-def required_keys():
+def required_keys(corpus):
     """{kind of an object, or the key it stands under: [keys it must have]} from required.tsv."""
-    lines = (CORPUS / "required.tsv").read_text(encoding="utf-8").splitlines()
+    lines = (corpus / "required.tsv").read_text(encoding="utf-8").splitlines()
     rows = [line.split("\t") for line in lines if line and not line.startswith("#")]
     return {name: keys.split() for name, keys in rows}
 
@@ -116,23 +116,22 @@ def at(node, path):
     return node
 
 
-def main():
+def failures_of(schema_file, corpus, shipped, fewest_good, fewest_shipped, fewest_bad):
     failures = []
 
     def require(condition, text):
         if not condition:
             failures.append(text)
 
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    schema = json.loads(schema_file.read_text(encoding="utf-8"))
     Draft7Validator.check_schema(schema)
     validator = Draft7Validator(schema)
     for path in undocumented_keys(schema):
         require(False, f"the schema's {path} lacks a description, or an example, default or enum")
 
-    good = sorted((CORPUS / "good").glob("*.json"))
-    shipped = sorted((ROOT / "scenarios").glob("*.json")) + sorted((ROOT / "scenarios" / "paper").glob("*.json"))
-    require(len(good) >= 15 and len(shipped) >= 13, "files are missing")
-    required = required_keys()
+    good = sorted((corpus / "good").glob("*.json"))
+    require(len(good) >= fewest_good and len(shipped) >= fewest_shipped, "files are missing")
+    required = required_keys(corpus)
     mutations = 0
     for file in good + shipped:
         document = strict_json(file.read_text(encoding="utf-8"))
@@ -150,9 +149,9 @@ def main():
                     mutations += 1
                     require(not validator.is_valid(mutant), f"{file.name}: the schema does not miss {key} in {path}")
 
-    visibility = expected_visibility()
-    bad = sorted((CORPUS / "bad").glob("*.json"))
-    require(len(bad) >= 45, "bad files are missing")
+    visibility = expected_visibility(corpus)
+    bad = sorted((corpus / "bad").glob("*.json"))
+    require(len(bad) >= fewest_bad, "bad files are missing")
     require({file.name for file in bad} == visibility.keys(), "bad/ and expected.tsv name different files")
     for file in bad:
         expected = visibility.get(file.name)
@@ -164,12 +163,21 @@ def main():
         seen = "no" if validator.is_valid(document) else "yes"
         require(seen == expected, f"{file.name}: rejected by the schema: {seen}, expected {expected}")
 
-    for failure in failures:
-        print(failure, file=sys.stderr)
     print(
-        f"schema: {len(good)} good, {len(shipped)} shipped, {len(bad)} bad files, {mutations} mutations, "
+        f"{schema_file.name}: {len(good)} good, {len(shipped)} shipped, {len(bad)} bad files, {mutations} mutations, "
         f"{len(failures)} failures"
     )
+    return failures
+
+
+def main():
+    scenarios = ROOT / "scenarios"
+    pipelines = sorted(scenarios.glob("*.json")) + sorted((scenarios / "paper").glob("*.json"))
+    failures = failures_of(SCHEMAS / "scenario.schema.json", CORPUS, pipelines, 15, 13, 45)
+    learners = sorted((scenarios / "learn").glob("*.json"))
+    failures += failures_of(SCHEMAS / "learn.schema.json", CORPUS / "learn", learners, 12, 3, 60)
+    for failure in failures:
+        print(failure, file=sys.stderr)
     return 1 if failures else 0
 
 

@@ -3,10 +3,10 @@
 
 build_packages=(
     g++ cmake ninja-build git
-    libboost-dev libboost-graph-dev libeigen3-dev nlohmann-json3-dev libcli11-dev
+    libboost-dev libboost-graph-dev libeigen3-dev libdnnl-dev nlohmann-json3-dev libcli11-dev
 )
 figure_packages=(python3 python3-matplotlib)
-test_packages=(doctest-dev libbenchmark-dev python3-jsonschema clang-format)
+test_packages=(doctest-dev libbenchmark-dev libboost-context-dev python3-jsonschema clang-format)
 
 installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

@@ -4,5 +4,6 @@
 namespace millrace {
 
 extern const char* const scenario_schema_json;  ///< scenarios/schema/scenario.schema.json
+extern const char* const learn_schema_json;     ///< scenarios/schema/learn.schema.json
 
 }  // namespace millrace

@@ -11,10 +11,13 @@
 
 #include "sim/scenario/diagnostics.h"
 #include "tools/millrace/design_command.h"
+#include "tools/millrace/devices_command.h"
 #include "tools/millrace/embedded.h"
+#include "tools/millrace/learn_command.h"
 #include "tools/millrace/options.h"
 #include "tools/millrace/run_command.h"
 #include "tools/millrace/validate_command.h"
+#include "tools/millrace/warm_start_command.h"
 #include "version.h"
 
 namespace {
@@ -42,9 +45,7 @@ std::string joined(int argc, char** argv) {
 
 std::string version_text() {
     return std::string("millrace ") + version + " (" + build_commit + ", " + build_type + ", " + build_compiler +
-           ")\nCUDA: " +
-           (cuda_compiler_found ? "compiler found when this was built; nothing in this version uses it"
-                                : "no compiler found when this was built; nothing in this version needs it");
+           ")\nCPU kernels: " MILLRACE_CPU_KERNELS "\nCUDA kernels: " + (cuda_built ? "built" : "not built");
 }
 
 bool looks_like_an_option(const std::string& word) {
@@ -86,7 +87,7 @@ int explain_usage_error(const CLI::App& app, const CLI::ParseError& error, const
     if (where == &app && !words.empty() && !words.front().starts_with("-")) {
         std::cerr << "there is no subcommand \"" << words.front() << "\"." << suggestion(app, words.front());
     } else if (where == &app && words.empty()) {
-        std::cerr << "a subcommand is needed: run, design, validate or schema.";
+        std::cerr << "a subcommand is needed: run, learn, warm-start, design, validate, devices or schema.";
     } else {
         std::string unknown;
         for (const std::string& word : words) {
@@ -106,47 +107,121 @@ int explain_usage_error(const CLI::App& app, const CLI::ParseError& error, const
     return exit_usage;
 }
 
+constexpr std::int64_t largest_seed = std::int64_t{1} << 53;
+
+/// An empty name is a shell variable that was not set.
+const CLI::Validator file_name([](const std::string& name) { return name.empty() ? "needs a name" : ""; }, "");
+
+/// Options that several subcommands share, with the text of those that are checked after parsing.
+struct SharedOptions {
+    std::string seed;
+    std::string replications;
+    std::string jobs = "1";
+
+    void add_input(CLI::App* app, InputOptions& input, const char* name, const char* description) {
+        app->add_option(name, input.file, description)->required();
+        app->add_option("--set", input.overrides, "Override one value, e.g. --set trainers.batch=32; repeatable")
+            ->type_name("PATH=VALUE")
+            ->allow_extra_args(false);
+    }
+    void add_seed_and_replications(CLI::App* app) {
+        app->add_option("--seed", seed, "Seed of all random numbers; the same as --set seed=N")->type_name("N");
+        app->add_option("--replications", replications, "Independent replications; the same as --set replications=N")
+            ->type_name("N");
+    }
+    void add_jobs(CLI::App* app) {
+        app->add_option("--jobs", jobs, "Threads; the result does not depend on it")
+            ->type_name("N")
+            ->capture_default_str();
+    }
+    static void add_backend(CLI::App* app, std::string& backend) {
+        app->add_option("--backend", backend, "Where to compute; auto is a GPU where there is one")
+            ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
+            ->capture_default_str();
+    }
+    static void add_format(CLI::App* app, std::string& format) {
+        app->add_option("--format", format, "What standard output shows")
+            ->check(CLI::IsMember({"table", "json", "csv"}))
+            ->capture_default_str();
+    }
+    static void add_output(CLI::App* app, std::string& output) {
+        app->add_option("--output", output,
+                        "Also write the JSON result to FILE, and FILE.manifest.json beside it; - writes JSON to "
+                        "standard output")
+            ->type_name("FILE")
+            ->check(file_name);
+    }
+
+    /// --seed and --replications become overrides, the last ones.
+    void put_into(const CLI::App* app, InputOptions& input) const {
+        const auto put = [&](const char* option, const std::string& text, std::int64_t low, std::int64_t high) {
+            if (app->count(std::string("--") + option) > 0) {
+                input.overrides.push_back(std::string(option) + "=" +
+                                          std::to_string(whole_number(std::string("--") + option, text, low, high)));
+            }
+        };
+        put("seed", seed, 0, largest_seed);
+        put("replications", replications, 1, 1'000'000);
+    }
+    std::int64_t threads() const { return whole_number("--jobs", jobs, 1, 1024); }
+};
+
 int run(int argc, char** argv) {
     CLI::App app{
         "Simulates asynchronous RL post-training pipelines: what workers, trainers and a buffer cost, how stale "
-        "the data is and how often it is reused.",
+        "the data is and how often it is reused. Trains small models by the same methods.",
         "millrace"};
     app.set_version_flag("--version", version_text());
     app.require_subcommand(1);
     app.footer("Exit codes: 0 done, 1 the run failed, 2 usage, 3 bad input file, 130 interrupted.");
-    const auto formats = CLI::IsMember({"table", "json", "csv"});
-    // An empty one is a shell variable that was not set.
-    const CLI::Validator file_name([](const std::string& name) { return name.empty() ? "needs a name" : ""; }, "");
 
     RunCommandOptions run_options;
+    SharedOptions run_shared;
     run_options.command_line = joined(argc, argv);
-    std::string seed;
-    std::string replications;
-    std::string jobs = "1";
     CLI::App* run = app.add_subcommand("run", "Simulate a scenario and report its metrics with intervals");
-    run->add_option("scenario", run_options.scenario.file, "Scenario file (JSON)")->required();
-    run->add_option("--set", run_options.scenario.overrides,
-                    "Override one value, e.g. --set workers.count=6; repeatable")
-        ->type_name("PATH=VALUE")
-        ->allow_extra_args(false);
-    const CLI::Option* seed_option =
-        run->add_option("--seed", seed, "Seed of all random numbers; the same as --set seed=N")->type_name("N");
-    const CLI::Option* replications_option =
-        run->add_option("--replications", replications, "Independent replications; the same as --set replications=N")
-            ->type_name("N");
-    run->add_option("--jobs", jobs, "Threads; the result does not depend on it")->type_name("N")->capture_default_str();
-    run->add_option("--format", run_options.format, "What standard output shows")
-        ->check(formats)
-        ->capture_default_str();
-    run->add_option(
-           "--output", run_options.output,
-           "Also write the JSON result to FILE, and FILE.manifest.json beside it; - writes JSON to standard output")
-        ->type_name("FILE")
-        ->check(file_name);
+    run_shared.add_input(run, run_options.scenario, "scenario", "Scenario file (JSON)");
+    run_shared.add_seed_and_replications(run);
+    run_shared.add_jobs(run);
+    SharedOptions::add_format(run, run_options.format);
+    SharedOptions::add_output(run, run_options.output);
     run->add_option("--steps", run_options.steps, "Write one JSON line per update and replication to FILE")
         ->type_name("FILE")
         ->check(file_name);
     run->add_flag("--quiet", run_options.quiet, "No progress on standard error");
+
+    LearnCommandOptions learn_options;
+    SharedOptions learn_shared;
+    learn_options.command_line = joined(argc, argv);
+    CLI::App* learn = app.add_subcommand("learn", "Warm-start a small model and improve it by reinforcement");
+    learn_shared.add_input(learn, learn_options.input, "file", "Learn file (JSON)");
+    learn_shared.add_seed_and_replications(learn);
+    SharedOptions::add_backend(learn, learn_options.backend);
+    learn_shared.add_jobs(learn);
+    SharedOptions::add_format(learn, learn_options.format);
+    SharedOptions::add_output(learn, learn_options.output);
+    learn
+        ->add_option("--curve", learn_options.curve,
+                     "Write one JSON line per evaluation and replication to FILE, as they come")
+        ->type_name("FILE")
+        ->check(file_name);
+    learn
+        ->add_option("--checkpoint", learn_options.checkpoint,
+                     "Keep in DIR, after every evaluation, what --resume needs; Ctrl-C then stops at the next one")
+        ->type_name("DIR")
+        ->check(file_name);
+    learn->add_flag("--resume", learn_options.resume, "Go on with the run in the folder of --checkpoint");
+    learn->add_flag("--quiet", learn_options.quiet, "No progress and no remarks on standard error");
+
+    WarmStartOptions warm_start_options;
+    SharedOptions warm_start_shared;
+    CLI::App* warm_start = app.add_subcommand("warm-start", "Make the model that learning starts from, and keep it");
+    warm_start_shared.add_input(warm_start, warm_start_options.input, "file", "Learn file (JSON)");
+    SharedOptions::add_backend(warm_start, warm_start_options.backend);
+    warm_start_shared.add_jobs(warm_start);
+    warm_start->add_option("--output", warm_start_options.output, "Checkpoint file to write")
+        ->type_name("FILE")
+        ->check(file_name)
+        ->required();
 
     DesignOptions design_options;
     CLI::App* design = app.add_subcommand("design", "The optimal buffer and replay ratio of the convergence theorem");
@@ -157,19 +232,23 @@ int run(int argc, char** argv) {
         ->required();
     design->add_option("--tau", design_options.tau, "Steps after which sigma, by this law, is 1")
         ->capture_default_str();
-    design->add_option("--format", design_options.format, "What standard output shows")
-        ->check(formats)
-        ->capture_default_str();
+    SharedOptions::add_format(design, design_options.format);
 
     ValidateOptions validate_options;
-    CLI::App* validate = app.add_subcommand("validate", "Check scenario files without running them");
-    validate->add_option("scenario", validate_options.files, "Scenario files (JSON)")->required();
+    CLI::App* validate = app.add_subcommand("validate", "Check scenarios and learn files without running them");
+    validate->add_option("file", validate_options.files, "Scenarios and learn files (JSON)")->required();
     validate->add_option("--set", validate_options.overrides, "Override one value; repeatable")
         ->type_name("PATH=VALUE")
         ->allow_extra_args(false);
-    validate->add_flag("--resolved", validate_options.resolved, "Print each scenario with its defaults written out");
+    validate->add_flag("--resolved", validate_options.resolved, "Print each file with its defaults written out");
 
-    const CLI::App* schema = app.add_subcommand("schema", "Print the JSON Schema of scenario files");
+    const CLI::App* devices = app.add_subcommand("devices", "Say what a model can be trained on here");
+
+    std::string schema_of = "scenario";
+    CLI::App* schema = app.add_subcommand("schema", "Print the JSON Schema of scenarios or of learn files");
+    schema->add_option("kind", schema_of, "Kind of file")
+        ->check(CLI::IsMember({"scenario", "learn"}))
+        ->capture_default_str();
 
     const std::vector<std::string> words(argv + 1, argv + argc);
     try {
@@ -182,17 +261,18 @@ int run(int argc, char** argv) {
 
     if (run->parsed()) {
         run_options.changes_model = !run_options.scenario.overrides.empty();
-        constexpr std::int64_t largest = std::int64_t{1} << 53;
-        if (seed_option->count() > 0) {
-            run_options.scenario.overrides.push_back("seed=" +
-                                                     std::to_string(whole_number("--seed", seed, 0, largest)));
-        }
-        if (replications_option->count() > 0) {
-            run_options.scenario.overrides.push_back(
-                "replications=" + std::to_string(whole_number("--replications", replications, 1, 1'000'000)));
-        }
-        run_options.jobs = whole_number("--jobs", jobs, 1, 1024);
+        run_shared.put_into(run, run_options.scenario);
+        run_options.jobs = run_shared.threads();
         return run_command(run_options);
+    }
+    if (learn->parsed()) {
+        learn_shared.put_into(learn, learn_options.input);
+        learn_options.jobs = learn_shared.threads();
+        return learn_command(learn_options);
+    }
+    if (warm_start->parsed()) {
+        warm_start_options.jobs = warm_start_shared.threads();
+        return warm_start_command(warm_start_options);
     }
     if (design->parsed()) {
         try {
@@ -205,8 +285,11 @@ int run(int argc, char** argv) {
     if (validate->parsed()) {
         return validate_command(validate_options);
     }
+    if (devices->parsed()) {
+        std::cout << devices_report();
+    }
     if (schema->parsed()) {
-        std::cout << scenario_schema_json;
+        std::cout << (schema_of == "learn" ? learn_schema_json : scenario_schema_json);
     }
     return exit_done;
 }
@@ -224,8 +307,9 @@ int main(int argc, char** argv) {
         return exit_bad_input;
     } catch (const std::bad_alloc&) {
         std::cerr
-            << "millrace: error: there is not enough memory for this scenario; store.capacity and workers.count x "
-               "workers.slots decide how much it takes, --jobs how often\n";
+            << "millrace: error: there is not enough memory for this; in a scenario store.capacity and workers.count x "
+               "workers.slots decide how much it takes and --jobs how often, in a learn file learner.model and "
+               "replications\n";
         return exit_failed;
     } catch (const std::exception& error) {
         std::cerr << "millrace: error: " << error.what() << '\n';

@@ -21,13 +21,14 @@ struct UsageError : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-struct ScenarioOptions {
+/// An input file with its changes.
+struct InputOptions {
     std::string file;
     std::vector<std::string> overrides;  ///< `path=value`, in order; --seed and --replications are among them
 };
 
 struct RunCommandOptions {
-    ScenarioOptions scenario;
+    InputOptions scenario;
     std::string format = "table";  ///< "table", "json" or "csv"
     std::string output;            ///< file for the JSON result; empty: none, "-": standard output
     std::string steps;             ///< file for the step log; empty: none
@@ -35,6 +36,26 @@ struct RunCommandOptions {
     bool quiet = false;
     bool changes_model = false;  ///< --set was given: published numbers may be for other settings
     std::string command_line;    ///< for the manifest
+};
+
+struct LearnCommandOptions {
+    InputOptions input;
+    std::string backend = "auto";  ///< "auto", "cpu" or "cuda"
+    std::int64_t jobs = 1;         ///< threads of the CPU
+    std::string format = "table";  ///< "table", "json" or "csv"
+    std::string output;            ///< file for the JSON result; empty: none, "-": standard output
+    std::string curve;             ///< file for the rows as they come; empty: none
+    std::string checkpoint;        ///< folder to resume from; empty: none
+    bool resume = false;
+    bool quiet = false;
+    std::string command_line;
+};
+
+struct WarmStartOptions {
+    InputOptions input;
+    std::string backend = "auto";
+    std::int64_t jobs = 1;
+    std::string output;  ///< file for theta_0
 };
 
 }  // namespace millrace

@@ -6,8 +6,6 @@
 #include <cstdio>
 #include <vector>
 
-#include "sim/sweep/formulas.h"
-
 namespace millrace {
 namespace {
 
@@ -90,9 +88,8 @@ std::string header(const Scenario& scenario, const RunResult& result) {
               static_cast<long long>(config.workers.count), static_cast<long long>(config.trainers.count),
               static_cast<long long>(config.trainers.batch), static_cast<long long>(config.groups.size)) +
         store_text(config.store) + "\n";
-    const FirstOrderCosts costs = first_order_costs(config);
-    text += "training on a batch costs C = " + number(costs.gpu_s_per_update) +
-            " GPU-s, generating it mu = " + number(costs.mu) + " times as much";
+    text += "training on a batch costs C = " + number(result.costs.gpu_s_per_update) +
+            " GPU-s, generating it mu = " + number(result.costs.mu) + " times as much";
     if (!(config.workers.length.is_constant() && config.workers.length.mean() == 1.0)) {
         text += "; responses average " + number(config.workers.length.mean()) + " tokens";
     }
@@ -102,8 +99,7 @@ std::string header(const Scenario& scenario, const RunResult& result) {
     return text;
 }
 
-std::string metric_rows(const Scenario& scenario, const RunResult& result, const Footnotes& footnotes) {
-    const auto formula = formulas(scenario);
+std::string metric_rows(const RunResult& result, const Footnotes& footnotes) {
     std::string text = print("\n%-34s %12s %10s %11s   %s\n", "metric", "simulated", "+-", "formula", "published");
     std::string group;
     for (const auto& [key, estimate] : result.metrics) {
@@ -112,11 +108,11 @@ std::string metric_rows(const Scenario& scenario, const RunResult& result, const
             text += "\n";
         }
         const bool simulated = estimate.replications > 0;
-        const auto predicted = formula.find(key);
-        std::string row =
-            print("%-34s %12s %10s %11s   %s", key.c_str(), simulated ? number(estimate.mean).c_str() : "",
-                  estimate.half_width ? uncertainty(*estimate.half_width).c_str() : "",
-                  predicted != formula.end() ? number(predicted->second).c_str() : "", footnotes.cell(key).c_str());
+        const auto predicted = result.formulas.find(key);
+        std::string row = print(
+            "%-34s %12s %10s %11s   %s", key.c_str(), simulated ? number(estimate.mean).c_str() : "",
+            estimate.half_width ? uncertainty(*estimate.half_width).c_str() : "",
+            predicted != result.formulas.end() ? number(predicted->second).c_str() : "", footnotes.cell(key).c_str());
         row.erase(row.find_last_not_of(' ') + 1);
         text += row + "\n";
     }
@@ -188,7 +184,7 @@ std::string run_table(const Scenario& scenario, const RunResult& result, bool ov
     std::string text = header(scenario, result);
     if (!result.metrics.empty()) {
         const Footnotes footnotes(scenario.published);
-        text += metric_rows(scenario, result, footnotes);
+        text += metric_rows(result, footnotes);
         for (const auto& [key, reason] : result.undefined) {
             text += "\n" + key + " has no value: " + reason + ".";
         }

@@ -1,4 +1,4 @@
-// `millrace validate`: read scenarios and say what is wrong with them, without running anything.
+// `millrace validate`: read scenarios and learn files and say what is wrong with them, without running anything.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace millrace {
 struct ValidateOptions {
     std::vector<std::string> files;
     std::vector<std::string> overrides;
-    bool resolved = false;  ///< print each scenario with its defaults instead of "ok"
+    bool resolved = false;  ///< print each file with its defaults instead of "ok"
 };
 
 /// Reports on every file. exit_bad_input when one of them has errors.

@@ -1,0 +1,114 @@
+// A learner inside a simulated pipeline: the pipeline says when and what, the policy really writes and really learns.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "kernels/backend.h"
+#include "model/task_learner.h"
+#include "model/weights.h"
+#include "sim/pipeline/learner.h"
+
+namespace millrace {
+
+/// One evaluation during a run: where the run stood, and how good the policy was.
+struct CurvePoint {
+    std::int32_t update = 0;
+    double units = 0.0;         ///< active GPU-seconds in units of one update's training cost
+    double at_s = 0.0;          ///< simulated seconds
+    double active_gpu_s = 0.0;  ///< workers and trainers
+    double reserved_gpu_s = 0.0;
+    double staleness = 0.0;                    ///< mean over the samples trained on so far
+    double replay = 0.0;                       ///< uses so far per rollout written so far
+    std::vector<Evaluation> evaluation;        ///< [S]
+    std::vector<UpdateStatistics> statistics;  ///< [S], means over the updates since the last point
+};
+
+struct PipelineLearnerSettings {
+    LearnerSettings learner;
+    int group_size = 1;
+    bool rollouts_switch_version = false;  ///< the in-flight policy is in_place
+    double unit_gpu_s = 1.0;               ///< trainer GPU-seconds of one update
+    double evaluate_every_units = 300.0;
+    double budget_units = 0.0;  ///< the run ends with the first update that exceeds it; 0: never
+    std::int64_t updates = 0;   ///< or with this one
+};
+
+/// Rollouts are written when their text is first needed, many at once: what they say depends on the versions that write
+/// them, on their prompts and ids, not on when the learner gets round to it. Every version is kept from the moment it
+/// is published until no worker holds it or is about to get it and all its rollouts are written.
+template <typename P>
+class PipelineLearner final : public Learner {
+   public:
+    using Real = typename P::Real;
+
+    /// One replica per seed, all on the same timeline.
+    PipelineLearner(Backend<P>& backend, const PipelineLearnerSettings& settings, std::span<const std::uint64_t> seeds,
+                    std::span<const Real> theta_0);
+
+    /// Before the run: the first point of the curve.
+    void evaluate_start() { evaluate({}); }
+
+    void begin(std::uint64_t id, std::int32_t version) override;
+    void switch_version(std::uint64_t id, std::int32_t version, double written) override;
+    void finish(std::uint64_t id) override;
+    bool correct(std::uint64_t id) override;
+    void update(std::int32_t version, std::span<const std::uint64_t> batch) override;
+    bool updated(std::int32_t version, const ComputeSpent& spent) override;
+    void forget(std::uint64_t id) override;
+    void keep(std::span<const std::int32_t> versions) override;
+
+    const std::vector<CurvePoint>& curve() const { return curve_; }
+    const TaskLearner<P>& learner() const { return learner_; }
+    /// Policy versions in memory, the one being trained not counted.
+    std::size_t versions_held() const;
+    std::size_t rollouts_held() const { return rollouts_.size(); }
+    /// Called at every evaluation.
+    std::function<void(const CurvePoint&)> on_evaluated;
+
+   private:
+    using Policy = std::shared_ptr<const Weights<P>>;
+
+    /// A version that writes a rollout from some answer token on.
+    struct Segment {
+        Policy policy;
+        int first_token = 0;
+    };
+    struct Place {
+        std::vector<Segment> segments;  ///< empty once it is written
+        std::int32_t version_started = 0;
+        bool finished = false;
+        TaskRollout text;
+    };
+    /// A group whose rollouts are not all written.
+    struct OpenGroup {
+        int written = 0;
+    };
+
+    void write_pending();
+    void write_from(const Policy& policy, int first_token, std::vector<std::uint64_t> ids);
+    void note_written(std::uint64_t id);
+    double units_of(const ComputeSpent& spent) const;
+    void evaluate(const ComputeSpent& spent);
+
+    PipelineLearnerSettings settings_;
+    TaskLearner<P> learner_;
+    std::map<std::int32_t, Policy> versions_;  ///< that workers have or are about to get
+    std::unordered_map<std::uint64_t, Place> rollouts_;
+    std::vector<std::uint64_t> pending_;  ///< begun and not written, in the order in which they began
+    std::unordered_map<std::uint64_t, OpenGroup> open_groups_;
+
+    std::vector<CurvePoint> curve_;
+    double next_evaluation_units_ = 0.0;
+    std::vector<MeanStatistics> since_;  ///< the last point, [S]
+    std::int64_t samples_ = 0;
+    std::int64_t staleness_ = 0;
+    std::int64_t written_ = 0;
+};
+
+}  // namespace millrace

@@ -1,0 +1,74 @@
+// What a scenario says about the learner: plain numbers. sim/ only reads them; model/ knows what they mean.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace millrace {
+
+enum class TaskKind { sort, countdown, addition };
+
+struct TaskSettings {
+    TaskKind kind = TaskKind::sort;
+    std::int64_t size = 8;  ///< sort: digits; countdown: numbers (3 or 4); addition: most digits of an operand
+};
+
+struct ModelSettings {
+    std::int64_t layers = 2;
+    std::int64_t width = 32;
+    std::int64_t heads = 2;
+    std::int64_t mlp_width = 128;
+    std::optional<std::int64_t> context;  ///< tokens of prompt and answer; none: exactly what the task needs
+};
+
+struct OptimizerSettings {
+    double learning_rate = 2e-4;
+    double beta1 = 0.9;
+    double beta2 = 0.99;
+    double epsilon = 1e-8;
+    double weight_decay = 0.0;
+    double max_gradient_norm = 1.0;    ///< 0: no clipping
+    std::int64_t warmup_updates = 10;  ///< the learning rate rises linearly over them
+};
+
+/// Supervised fine-tuning that makes theta_0, or a checkpoint that holds it.
+struct WarmStartSettings {
+    std::optional<std::string> checkpoint;       ///< path of theta_0; the rest is then not used
+    std::optional<std::string> checkpoint_hash;  ///< what its weights must hash to
+    std::uint64_t seed = 1;
+    std::int64_t updates = 200;
+    std::int64_t batch = 64;
+    double annealed_fraction = 0.5;  ///< the learning rate falls linearly to 0 over this last part
+    OptimizerSettings optimizer{2e-3, 0.9, 0.98, 1e-8, 0.0, 1.0, 50};
+};
+
+enum class Algorithm { grpo, asymre, reinforce };
+enum class RatioLevel { token, sequence };
+
+struct ObjectiveSettings {
+    Algorithm algorithm = Algorithm::grpo;
+    RatioLevel ratio = RatioLevel::token;  ///< grpo, reinforce
+    double clip_low = 0.2;                 ///< grpo
+    double clip_high = 0.2;                ///< grpo; infinity: no clip
+    double shift = -0.1;                   ///< asymre: the weight of a rollout is reward - (group mean + shift)
+};
+
+struct EvaluationSettings {
+    std::int64_t every_updates = 50;
+    std::int64_t sampled_prompts = 128;  ///< held-out prompts for pass@k
+    std::int64_t samples = 16;           ///< answers to each of them
+    std::int64_t greedy_prompts = 512;
+};
+
+struct LearnerSettings {
+    TaskSettings task;
+    ModelSettings model;
+    WarmStartSettings warm_start;
+    ObjectiveSettings objective;
+    OptimizerSettings optimizer;
+    EvaluationSettings evaluation;
+};
+
+}  // namespace millrace

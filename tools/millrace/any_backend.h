@@ -1,0 +1,28 @@
+// Where a learner's numbers are computed: chosen on the command line, opened when it is needed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+
+#include "kernels/backend.h"
+
+namespace millrace {
+
+/// The CPU computes in single precision, a GPU in bfloat16 with single-precision weights. Never null.
+using AnyBackend = std::variant<std::unique_ptr<Backend<Float32>>, std::unique_ptr<Backend<Mixed>>>;
+
+struct BackendChoice {
+    AnyBackend backend;
+    std::string remark;  ///< why a GPU that is there is not used; a sentence, or empty
+};
+
+/// `name` is "cpu", "cuda", or "auto": a GPU where there is one that can be used, else the CPU with `threads`. Throws
+/// std::runtime_error when it is "cuda" and there is none.
+BackendChoice open_backend(const std::string& name, std::int64_t threads);
+
+/// For people, with the number format: "CPU x86-64-v4, 2 threads (fp32)".
+std::string describe(const AnyBackend& backend);
+
+}  // namespace millrace

@@ -1,0 +1,113 @@
+#include "tools/millrace/checkpoint_folder.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+#include <system_error>
+
+#include "tools/millrace/options.h"
+#include "tools/millrace/safe_file.h"
+
+namespace millrace {
+namespace {
+
+namespace fs = std::filesystem;
+using Json = nlohmann::ordered_json;
+
+/// The part of the settings that decides what the updates do and how they are looked at.
+Json what_must_agree(const std::string& resolved_json) {
+    Json settings = Json::parse(resolved_json, nullptr, false);
+    for (const char* free : {"name", "description", "horizon"}) {
+        if (settings.is_object()) {
+            settings.erase(free);
+        }
+    }
+    return settings;
+}
+
+/// The dotted path of the first value that differs, or an empty text.
+std::string first_difference(const Json& a, const Json& b, const std::string& path = "") {
+    if (a == b) {
+        return "";
+    }
+    if (a.is_object() && b.is_object()) {
+        for (const auto& [key, value] : a.items()) {
+            const std::string here = path.empty() ? key : path + "." + key;
+            if (!b.contains(key)) {
+                return here;
+            }
+            if (std::string found = first_difference(value, b.at(key), here); !found.empty()) {
+                return found;
+            }
+        }
+        for (const auto& [key, value] : b.items()) {
+            if (!a.contains(key)) {
+                return path.empty() ? key : path + "." + key;
+            }
+        }
+    }
+    return path;
+}
+
+std::string contents(const std::string& path) {
+    std::ifstream file(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+}  // namespace
+
+CheckpointFolder::CheckpointFolder(const std::string& path, bool resume, const LearnFile& file) : path_(path) {
+    std::error_code failed;
+    fs::create_directories(path, failed);
+    if (failed || !fs::is_directory(path, failed)) {
+        throw UsageError("cannot make the folder " + path + (failed ? ": " + failed.message() : ""));
+    }
+    const bool holds_a_run = fs::exists(state_path(), failed);
+    if (holds_a_run && !resume) {
+        throw UsageError(path + " holds the checkpoint of a run: --resume goes on with it");
+    }
+    if (!holds_a_run && resume) {
+        throw UsageError("there is nothing to resume in " + path);
+    }
+    const std::string settings_path = path + "/settings.json";
+    if (resume) {
+        const std::string there =
+            first_difference(what_must_agree(contents(settings_path)), what_must_agree(file.resolved_json));
+        if (!there.empty()) {
+            throw std::runtime_error("the run in " + path + " has other settings, first of all " + there +
+                                     "; only the number of updates may change");
+        }
+    }
+    SafeFile settings(settings_path);
+    settings.stream() << file.resolved_json << '\n';
+    settings.commit();
+    if (!resume) {
+        curve_.open(curve_path(), std::ios::binary | std::ios::trunc);
+    }
+}
+
+LearnCurve CheckpointFolder::take_up_curve(std::int64_t last, std::int64_t replications) {
+    LearnCurve curve;
+    {
+        std::ifstream file(curve_path(), std::ios::binary);
+        try {
+            curve.read(file, last, static_cast<std::size_t>(replications));
+        } catch (const std::exception& error) {
+            throw std::runtime_error(path_ + " cannot be resumed: " + error.what());
+        }
+    }
+    SafeFile kept(curve_path());
+    kept.stream() << curve.text();
+    kept.commit();
+    curve_.open(curve_path(), std::ios::binary | std::ios::app);
+    return curve;
+}
+
+void CheckpointFolder::append(const std::string& lines) {
+    curve_ << lines << std::flush;
+    if (!curve_) {
+        throw std::runtime_error("could not write to " + curve_path());
+    }
+}
+
+}  // namespace millrace
