@@ -38,8 +38,8 @@ class Backend {
 
     /// How many tasks run side by side. Each needs its own workspace.
     virtual int lanes() const = 0;
-    /// Runs task(0, lane), ..., task(tasks - 1, lane), no two at a time in one lane, and waits for all. Exceptions of
-    /// tasks come out. What a task computes must not depend on its lane.
+    /// Runs task(0, lane), ..., task(tasks - 1, lane), no two at a time in one lane, and waits for all; lanes are below
+    /// min(tasks, lanes()). Exceptions of tasks come out. What a task computes must not depend on its lane.
     virtual void parallel(int tasks, const std::function<void(int task, int lane)>& task) = 0;
     /// The number of tokens that one task should hold: what fits a core's cache, or everything on a GPU. It never
     /// depends on lanes(), because sums are made per task and then added up.

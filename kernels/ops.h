@@ -229,13 +229,18 @@ enum class ObjectiveKind : std::int32_t {
     asymre,      ///< the advantage alone, without ratio (Arnal et al. 2025): the shift is in the advantage
     reinforce,   ///< the ratio unclipped times the advantage
 };
+/// What stands for the importance ratio in the term of answer token t, o being the answer:
+///   token:    r_t = p_t / p_t at generation;
+///   sequence: the product R of all r_t, as a number, with the gradient flowing through the token's own probability
+///             only: d term / d log p_t = A R. This is the token form of GSPO (Zheng et al. 2025) with R in place of
+///             its |o|-th root. Averaged over the answer's tokens it is 1 / |o| of the gradient of A R itself.
 enum class RatioKind : std::int32_t { token, sequence };
 
 struct ObjectiveRule {
     ObjectiveKind kind = ObjectiveKind::grpo;
-    RatioKind ratio = RatioKind::token;  ///< sequence: the product of the tokens' ratios, for all of them
-    double clip_low = 0.2;               ///< the ratio's gradient vanishes below 1 - clip_low if the advantage is < 0
-    double clip_high = 0.2;              ///< and above 1 + clip_high if it is > 0; infinity: no clip
+    RatioKind ratio = RatioKind::token;
+    double clip_low = 0.2;   ///< the ratio's gradient vanishes below 1 - clip_low if the advantage is < 0
+    double clip_high = 0.2;  ///< and above 1 + clip_high if it is > 0; infinity: no clip
 };
 
 /// What is known about the ratios of one sequence after an objective: sums over its answer's tokens. Ratios are those
@@ -252,8 +257,8 @@ enum SequenceStatistic : int {
     sequence_statistics
 };
 
-/// weight = scale * (d objective / d log p) / (answer tokens) for answer tokens, 0 elsewhere. Summed over a batch with
-/// scale = 1 / B this is the mean over tokens, then over sequences; the direction is that of ascent.
+/// weight = scale * (d term / d log p) / (answer tokens) for answer tokens, 0 elsewhere. Summed over a batch with
+/// scale = 1 / B this is the mean of the terms over tokens, then over sequences; the direction is that of ascent.
 template <typename P>
 struct Objective {
     Extent extent;

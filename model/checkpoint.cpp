@@ -1,5 +1,10 @@
 #include "model/checkpoint.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
 #include <bit>
 #include <cerrno>
 #include <cstdio>
@@ -52,7 +57,11 @@ class Writer {
     std::vector<std::byte>& bytes() { return bytes_; }
 
    private:
-    void put_bytes(std::span<const std::byte> bytes) { bytes_.insert(bytes_.end(), bytes.begin(), bytes.end()); }
+    void put_bytes(std::span<const std::byte> bytes) {
+        const std::size_t end = bytes_.size();
+        bytes_.resize(end + bytes.size());
+        std::ranges::copy(bytes, bytes_.begin() + static_cast<std::ptrdiff_t>(end));
+    }
 
     std::vector<std::byte> bytes_;
 };
@@ -116,6 +125,28 @@ void visit_body(AnyCheckpoint& checkpoint, const Visit& visit, const VisitArray&
     visit_array(checkpoint.weights);
     visit_array(checkpoint.first_moment);
     visit_array(checkpoint.second_moment);
+}
+
+/// False, with the reason in errno, when not all could be written.
+bool write_to_disk(const std::string& path, std::span<const std::byte> bytes) {
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (file < 0) {
+        return false;
+    }
+    while (!bytes.empty()) {
+        const ssize_t count = write(file, bytes.data(), bytes.size());
+        if (count < 0 && errno != EINTR) {
+            break;
+        }
+        bytes = bytes.subspan(static_cast<std::size_t>(std::max<ssize_t>(count, 0)));
+    }
+    const bool whole = bytes.empty() && fsync(file) == 0;
+    const int problem = errno;
+    const bool closed = close(file) == 0;
+    if (!whole) {
+        errno = problem;
+    }
+    return whole && closed;
 }
 
 std::vector<std::byte> bytes_of_file(const std::string& path) {
@@ -195,12 +226,11 @@ void write_checkpoint(const std::string& path, const Checkpoint<Real>& checkpoin
     std::memcpy(writer.bytes().data(), &prefix, sizeof prefix);
     writer.put(content_hash(std::span<const std::byte>(writer.bytes())));
 
-    const std::string unfinished = path + ".unfinished";
-    std::ofstream file(unfinished, std::ios::binary | std::ios::trunc);
-    file.write(reinterpret_cast<const char*>(writer.bytes().data()),
-               static_cast<std::streamsize>(writer.bytes().size()));
-    file.close();
-    if (!file || std::rename(unfinished.c_str(), path.c_str()) != 0) {
+    // Nobody else writes under this name. What is renamed lies on the disk: a file whose name survives a loss of power
+    // and whose contents do not would replace the older one, which is whole.
+    static std::atomic<int> written{0};
+    const std::string unfinished = path + ".unfinished-" + std::to_string(getpid()) + "-" + std::to_string(++written);
+    if (!write_to_disk(unfinished, writer.bytes()) || std::rename(unfinished.c_str(), path.c_str()) != 0) {
         const std::string problem = "cannot be written: " + system_message();
         std::remove(unfinished.c_str());
         fail(path, problem);

@@ -1,8 +1,8 @@
 // Checkpoint files: everything that training needs to go on as if it had never stopped, or only the weights.
 //
 // A file is, in little-endian order: "MLRCHKPT", the format's version, the size of a number, the header below, the
-// arrays, and a checksum of all bytes before it. It is written under another name and then renamed, so that a file of
-// the right name is always complete.
+// arrays, and a checksum of all bytes before it. It is written to the disk under a name of its own and then renamed, so
+// that a file of the right name is always complete.
 #pragma once
 
 #include <cstdint>

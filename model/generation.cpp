@@ -66,7 +66,7 @@ GenerationResult<P> Generator<P>::generate(const Weights<P>& weights, const Gene
         largest.replicas = std::max(largest.replicas, share.replicas);
         largest.units = std::max(largest.units, share.units);
     }
-    for (Lane& lane : lanes_) {
+    for (Lane& lane : std::span(lanes_).first(std::min(lanes_.size(), shares.size()))) {
         prepare(lane, largest, request.copies);
     }
     backend_.parallel(static_cast<int>(shares.size()), [&](int task, int lane) {

@@ -1,6 +1,7 @@
 #include "model/learn.h"
 
 #include <bit>
+#include <optional>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -53,6 +54,31 @@ std::uint64_t training_hash(const LearnSettings& settings, std::uint64_t theta_0
     return content_hash<std::uint64_t>(words);
 }
 
+void require_updates_left(const LearnSettings& settings, const LearnerCounters& made) {
+    if (made.updates > settings.updates) {
+        throw std::runtime_error("The checkpoint " + *settings.resume + " has made " + std::to_string(made.updates) +
+                                 " updates, more than the " + std::to_string(settings.updates) +
+                                 " in all that are wanted; horizon.updates must be at least " +
+                                 std::to_string(made.updates) + " to resume it.");
+    }
+}
+
+template <typename Real>
+void require_same_run(const LearnSettings& settings, const Checkpoint<Real>& checkpoint, std::uint64_t theta_0_hash,
+                      std::uint64_t settings_hash) {
+    if (checkpoint.theta_0_hash != theta_0_hash) {
+        throw std::runtime_error("The checkpoint " + *settings.resume + " started from another theta_0: " +
+                                 hash_text(checkpoint.theta_0_hash) + " instead of " + hash_text(theta_0_hash) +
+                                 ". It was made with other warm-start settings, or on another kind of processor, which "
+                                 "rounds in another way (MILLRACE_CPU_ISA chooses among a CPU's instruction sets).");
+    }
+    if (checkpoint.settings_hash != settings_hash) {
+        throw std::runtime_error("The checkpoint " + *settings.resume +
+                                 " was made from this theta_0, but with other seeds, another batch or group size, or "
+                                 "other settings of the objective or the optimizer.");
+    }
+}
+
 /// What the updates since the last report saw, by replica.
 struct Since {
     std::vector<MeanStatistics> statistics;
@@ -99,16 +125,18 @@ LearnResult learn(Backend<P>& backend, const LearnSettings& settings, const Lear
     using Real = typename P::Real;
     require_sensible(settings);
 
+    std::optional<Checkpoint<Real>> checkpoint;
+    if (settings.resume) {
+        checkpoint = read_checkpoint<Real>(*settings.resume);
+        require_updates_left(settings, checkpoint->counters);
+    }
     const WarmStart<Real> theta_0 = warm_start(backend, settings.learner);
     TaskLearner<P> learner(backend, settings.learner, settings.seeds, theta_0.weights);
     const std::uint64_t settings_hash = training_hash(settings, theta_0.hash);
-    if (settings.resume) {
-        const Checkpoint<Real> checkpoint = read_checkpoint<Real>(*settings.resume);
-        if (checkpoint.settings_hash != settings_hash) {
-            throw std::runtime_error("The checkpoint " + *settings.resume +
-                                     " was made with other settings, seeds or another theta_0.");
-        }
-        learner.restore(checkpoint);
+    if (checkpoint) {
+        require_same_run(settings, *checkpoint, theta_0.hash, settings_hash);
+        learner.restore(*checkpoint);
+        checkpoint.reset();
     }
     if (events.started) {
         events.started({.theta_0_hash = hash_text(theta_0.hash),
@@ -119,9 +147,9 @@ LearnResult learn(Backend<P>& backend, const LearnSettings& settings, const Lear
 
     const auto save = [&] {
         if (settings.checkpoint) {
-            Checkpoint<Real> checkpoint = learner.save();
-            checkpoint.settings_hash = settings_hash;
-            write_checkpoint(*settings.checkpoint, checkpoint);
+            Checkpoint<Real> state = learner.save();
+            state.settings_hash = settings_hash;
+            write_checkpoint(*settings.checkpoint, state);
         }
     };
     const auto stop_wanted = [&] { return events.stop != nullptr && events.stop->load(); };

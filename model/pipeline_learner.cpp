@@ -43,6 +43,12 @@ std::size_t PipelineLearner<P>::versions_held() const {
     return static_cast<std::size_t>(std::ranges::unique(held).begin() - held.begin());
 }
 
+template <typename P>
+const TaskRollout* PipelineLearner<P>::text(std::uint64_t id) const {
+    const auto place = rollouts_.find(id);
+    return place != rollouts_.end() && place->second.segments.empty() ? &place->second.text : nullptr;
+}
+
 // ---- rollouts -------------------------------------------------------------------------------------------------------
 
 template <typename P>
@@ -60,6 +66,9 @@ void PipelineLearner<P>::switch_version(std::uint64_t id, std::int32_t version, 
     const auto room = static_cast<double>(learner_.task().answer_tokens());
     const int first_token = static_cast<int>(std::floor(written * room));
     std::vector<Segment>& segments = rollouts_.at(id).segments;
+    if (!settings_.rollouts_switch_version || segments.empty()) {
+        throw std::logic_error("A rollout that may have been written already is to switch the policy version.");
+    }
     if (segments.back().first_token == first_token) {
         segments.back().policy = versions_.at(version);  // the one before has not written a token
     } else {
@@ -70,6 +79,7 @@ void PipelineLearner<P>::switch_version(std::uint64_t id, std::int32_t version, 
 template <typename P>
 void PipelineLearner<P>::finish(std::uint64_t id) {
     rollouts_.at(id).finished = true;
+    ++written_;
 }
 
 template <typename P>
@@ -164,7 +174,6 @@ void PipelineLearner<P>::write_from(const Policy& policy, int first_token, std::
 template <typename P>
 void PipelineLearner<P>::note_written(std::uint64_t id) {
     rollouts_.at(id).segments.clear();
-    ++written_;
     const auto size = static_cast<std::uint64_t>(settings_.group_size);
     const auto open = open_groups_.find(id / size);
     if (++open->second.written < settings_.group_size) {
@@ -199,11 +208,11 @@ void PipelineLearner<P>::update(std::int32_t version, std::span<const std::uint6
 template <typename P>
 bool PipelineLearner<P>::updated(std::int32_t version, const ComputeSpent& spent) {
     const double units = units_of(spent);
-    const bool last = version == settings_.updates || (settings_.budget_units > 0.0 && units >= settings_.budget_units);
-    if (units >= next_evaluation_units_ || last) {
+    at_end_ = version == settings_.updates || (settings_.budget_units > 0.0 && units >= settings_.budget_units);
+    if (units >= next_evaluation_units_ || at_end_) {
         evaluate(spent);
     }
-    return !last;
+    return !at_end_;
 }
 
 template <typename P>
@@ -237,6 +246,7 @@ void PipelineLearner<P>::evaluate(const ComputeSpent& spent) {
 }
 
 template class PipelineLearner<Float32>;
+template class PipelineLearner<Float64>;
 template class PipelineLearner<Mixed>;
 
 }  // namespace millrace

@@ -64,10 +64,14 @@ class PipelineLearner final : public Learner {
     void keep(std::span<const std::int32_t> versions) override;
 
     const std::vector<CurvePoint>& curve() const { return curve_; }
+    /// Whether the last update of the run has been made.
+    bool at_end() const { return at_end_; }
     const TaskLearner<P>& learner() const { return learner_; }
     /// Policy versions in memory, the one being trained not counted.
     std::size_t versions_held() const;
     std::size_t rollouts_held() const { return rollouts_.size(); }
+    /// What a rollout says, for tests and explanations; null before it is written and after it is forgotten.
+    const TaskRollout* text(std::uint64_t id) const;
     /// Called at every evaluation.
     std::function<void(const CurvePoint&)> on_evaluated;
 
@@ -105,6 +109,7 @@ class PipelineLearner final : public Learner {
 
     std::vector<CurvePoint> curve_;
     double next_evaluation_units_ = 0.0;
+    bool at_end_ = false;
     std::vector<MeanStatistics> since_;  ///< the last point, [S]
     std::int64_t samples_ = 0;
     std::int64_t staleness_ = 0;

@@ -187,7 +187,7 @@ std::vector<UpdateStatistics> TaskLearner<P>::update(std::span<const TaskRollout
 
 template <typename P>
 Checkpoint<typename P::Real> TaskLearner<P>::save() const {
-    TrainerState<Real> state = trainer_.state();
+    TrainingState<Real> state = trainer_.state();
     return {.shape = shape_,
             .task = settings_.task,
             .theta_0_hash = theta_0_hash_,

@@ -101,12 +101,12 @@ std::vector<typename P::Real> Trainer<P>::gradient(std::span<const TaskRollout* 
 }
 
 template <typename P>
-TrainerState<typename P::Real> Trainer<P>::state() const {
+TrainingState<typename P::Real> Trainer<P>::state() const {
     return {updates_, weights_.download(), first_moment_.download(), second_moment_.download()};
 }
 
 template <typename P>
-void Trainer<P>::restore(const TrainerState<Real>& state) {
+void Trainer<P>::restore(const TrainingState<Real>& state) {
     if (state.first_moment.size() != first_moment_.size() || state.second_moment.size() != second_moment_.size()) {
         throw std::invalid_argument("The optimizer's state is of another number of replicas or parameters.");
     }
@@ -246,12 +246,17 @@ void Trainer<P>::reserve() {
         needed.replicas = std::max(needed.replicas, share.replicas);
         needed.sequences = std::max(needed.sequences, share.units);
     }
-    for (auto& workspace : workspaces_) {
-        if (!workspace || needed.replicas > largest_.replicas || needed.sequences > largest_.sequences) {
-            workspace = std::make_unique<Workspace<P>>(Workspace<P>::for_training(backend_, shape(), needed));
+    if (needed.replicas > largest_.replicas || needed.sequences > largest_.sequences) {
+        for (auto& workspace : workspaces_) {
+            workspace.reset();
         }
     }
     largest_ = needed;
+    for (auto& workspace : std::span(workspaces_).first(std::min(workspaces_.size(), packed_.shares.size()))) {
+        if (!workspace) {
+            workspace = std::make_unique<Workspace<P>>(Workspace<P>::for_training(backend_, shape(), largest_));
+        }
+    }
 }
 
 template <typename P>

@@ -16,9 +16,9 @@
 
 namespace millrace {
 
-/// AdamW's state on the host, [S][P] each.
+/// What a trainer goes on from, on the host: weights and AdamW's moments, [S][P] each.
 template <typename Real>
-struct TrainerState {
+struct TrainingState {
     std::int64_t updates = 0;
     std::vector<Real> weights;
     std::vector<Real> first_moment;
@@ -34,8 +34,10 @@ struct TrainerState {
 ///
 /// An importance ratio compares two policies, not two ways of adding up the same sums: generation and training round
 /// differently. For rollouts that the very weights being updated have written, the log-probabilities at generation are
-/// therefore replaced by those of the update's own forward pass, and at staleness 0 ratios are exactly 1. (A backend
-/// that wants batches of one shape does so for batches written by the current version as a whole.)
+/// therefore replaced by those of the update's own forward pass: at staleness 0 ratios are exactly 1, by definition on
+/// the update's side, whatever generation has stored. (A backend that wants batches of one shape does so for batches
+/// written by the current version as a whole.) That the stored ones are right is another matter: they are the ratios of
+/// stale rollouts, and differ from the forward pass by rounding only (generation_test.cpp has the limit).
 template <typename P>
 class Trainer {
    public:
@@ -70,9 +72,9 @@ class Trainer {
     /// The gradient of the batch's mean objective, [S][P], without changing anything.
     std::vector<Real> gradient(std::span<const TaskRollout* const> batch, const ObjectiveRule& rule);
 
-    TrainerState<Real> state() const;
+    TrainingState<Real> state() const;
     /// Goes on from `state` as if there had been no interruption. Throws std::invalid_argument at another size.
-    void restore(const TrainerState<Real>& state);
+    void restore(const TrainingState<Real>& state);
 
    private:
     /// The batch on the host, packed share after share, and so replica after replica.
@@ -117,7 +119,7 @@ class Trainer {
 
     Packed packed_;
     Extent largest_;                                         ///< that the workspaces are made for
-    std::vector<std::unique_ptr<Workspace<P>>> workspaces_;  ///< of the lanes
+    std::vector<std::unique_ptr<Workspace<P>>> workspaces_;  ///< of the lanes that were ever used
     BackendArray<P, Real> slots_;                            ///< the shares' gradients
     BackendArray<P, Token> tokens_;
     BackendArray<P, std::int32_t> answer_tokens_;

@@ -14,7 +14,7 @@ enum class InstructionSet { baseline, v3, v4 };
 
 std::string name_of(InstructionSet set);
 
-/// Those that this machine can execute and whose code was found, from narrow to wide.
+/// Those that this machine can execute and whose code can be opened, from narrow to wide.
 std::vector<InstructionSet> available_instruction_sets();
 
 /// Throws std::runtime_error where `set` is not available.

@@ -11,6 +11,8 @@
 #if defined(MILLRACE_ONEDNN)
 #include <dnnl.h>
 #include <omp.h>
+#include <stdexcept>
+#include <string>
 #endif
 
 namespace millrace {
@@ -59,9 +61,13 @@ void matrix_product(const ProductShape& shape, const Real* a, const Real* b, Rea
         // Per thread: the learner's threads multiply side by side, and none of them asks for help.
         static thread_local const bool one_thread = (omp_set_num_threads(1), true);
         static_cast<void>(one_thread);
-        dnnl_sgemm(shape.transposed_a ? 'T' : 'N', shape.transposed_b ? 'T' : 'N', shape.rows, shape.columns,
-                   shape.inner, 1.0f, a, shape.transposed_a ? shape.rows : shape.inner, b,
-                   shape.transposed_b ? shape.inner : shape.columns, shape.accumulate ? 1.0f : 0.0f, c, shape.columns);
+        const dnnl_status_t status = dnnl_sgemm(
+            shape.transposed_a ? 'T' : 'N', shape.transposed_b ? 'T' : 'N', shape.rows, shape.columns, shape.inner,
+            1.0f, a, shape.transposed_a ? shape.rows : shape.inner, b, shape.transposed_b ? shape.inner : shape.columns,
+            shape.accumulate ? 1.0f : 0.0f, c, shape.columns);
+        if (status != dnnl_success) {
+            throw std::runtime_error("oneDNN cannot multiply matrices: its status is " + std::to_string(status) + ".");
+        }
         return;
     }
 #endif

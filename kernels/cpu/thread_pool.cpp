@@ -1,24 +1,30 @@
 #include "kernels/cpu/thread_pool.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cassert>
 #include <condition_variable>
-#include <cstdint>
 #include <exception>
 #include <limits>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
 namespace millrace {
 
 struct ThreadPool::State {
+    /// Each waits for itself, so that a run wakes no more of them than it has tasks for.
+    struct Helper {
+        std::condition_variable begin;
+        bool wanted = false;
+        std::thread thread;
+    };
+
     std::mutex mutex;
-    std::condition_variable begin;
     std::condition_variable end;
-    std::uint64_t round = 0;  ///< counts calls of run(), so that a thread knows a new one from the last
     bool stop = false;
-    int busy = 0;  ///< threads that have not finished the round
+    int working = 0;  ///< helpers that have taken up the run and not finished it
 
     const std::function<void(int, int)>* task = nullptr;
     int tasks = 0;
@@ -26,7 +32,7 @@ struct ThreadPool::State {
     int failed_task = 0;
     std::exception_ptr failure;
 
-    std::vector<std::thread> threads;
+    std::vector<std::unique_ptr<Helper>> helpers;  ///< lane i + 1 is that of helpers[i]
 
     void work(int lane) {
         for (int i = next.fetch_add(1); i < tasks; i = next.fetch_add(1)) {
@@ -42,19 +48,19 @@ struct ThreadPool::State {
         }
     }
 
-    void wait_and_work(int lane) {
-        std::uint64_t seen = 0;
+    void wait_and_work(Helper& helper, int lane) {
         std::unique_lock lock(mutex);
         while (true) {
-            begin.wait(lock, [&] { return stop || round != seen; });
+            helper.begin.wait(lock, [&] { return stop || helper.wanted; });
             if (stop) {
                 return;
             }
-            seen = round;
+            helper.wanted = false;
+            ++working;
             lock.unlock();
             work(lane);
             lock.lock();
-            if (--busy == 0) {
+            if (--working == 0) {
                 end.notify_one();
             }
         }
@@ -64,7 +70,8 @@ struct ThreadPool::State {
 ThreadPool::ThreadPool(int threads) : state_(std::make_unique<State>()) {
     assert(threads >= 1);
     for (int lane = 1; lane < threads; ++lane) {
-        state_->threads.emplace_back([state = state_.get(), lane] { state->wait_and_work(lane); });
+        State::Helper& helper = *state_->helpers.emplace_back(std::make_unique<State::Helper>());
+        helper.thread = std::thread([state = state_.get(), &helper, lane] { state->wait_and_work(helper, lane); });
     }
 }
 
@@ -73,18 +80,20 @@ ThreadPool::~ThreadPool() {
         const std::lock_guard lock(state_->mutex);
         state_->stop = true;
     }
-    state_->begin.notify_all();
-    for (std::thread& thread : state_->threads) {
-        thread.join();
+    for (const auto& helper : state_->helpers) {
+        helper->begin.notify_one();
+        helper->thread.join();
     }
 }
 
 int ThreadPool::threads() const {
-    return static_cast<int>(state_->threads.size()) + 1;
+    return static_cast<int>(state_->helpers.size()) + 1;
 }
 
 void ThreadPool::run(int tasks, const std::function<void(int, int)>& task) {
     State& state = *state_;
+    const auto helpers = std::span(state.helpers)
+                             .first(std::min(static_cast<std::size_t>(std::max(tasks - 1, 0)), state.helpers.size()));
     {
         const std::lock_guard lock(state.mutex);
         state.task = &task;
@@ -92,17 +101,19 @@ void ThreadPool::run(int tasks, const std::function<void(int, int)>& task) {
         state.next = 0;
         state.failed_task = std::numeric_limits<int>::max();
         state.failure = nullptr;
-        if (tasks > 1) {
-            state.busy = static_cast<int>(state.threads.size());
-            ++state.round;
+        for (const auto& helper : helpers) {
+            helper->wanted = true;
         }
     }
-    if (tasks > 1) {
-        state.begin.notify_all();
+    for (const auto& helper : helpers) {
+        helper->begin.notify_one();
     }
     state.work(0);
     std::unique_lock lock(state.mutex);
-    state.end.wait(lock, [&] { return state.busy == 0; });
+    for (const auto& helper : helpers) {
+        helper->wanted = false;  // all tasks are taken: who has not woken by now need not
+    }
+    state.end.wait(lock, [&] { return state.working == 0; });
     if (state.failure) {
         std::rethrow_exception(state.failure);
     }

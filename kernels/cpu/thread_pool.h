@@ -16,9 +16,9 @@ class ThreadPool {
 
     int threads() const;
 
-    /// Runs task(0, lane), ..., task(tasks - 1, lane) with lanes from 0 to threads() - 1, no two at a time in one lane,
-    /// and waits for all. If tasks throw, the rest is still run and the exception of the lowest task comes out. A task
-    /// must not call run() itself.
+    /// Runs task(0, lane), ..., task(tasks - 1, lane) with lanes from 0 to min(tasks, threads()) - 1, no two at a time
+    /// in one lane, and waits for all; the other threads sleep on. If tasks throw, the rest is still run and the
+    /// exception of the lowest task comes out. A task must not call run() itself.
     void run(int tasks, const std::function<void(int task, int lane)>& task);
 
    private:

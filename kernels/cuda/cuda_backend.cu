@@ -263,20 +263,3 @@ MILLRACE_EXPORT millrace::Backend<millrace::Mixed>* millrace_cuda_make_backend(i
     }
     return nullptr;
 }
-
-MILLRACE_EXPORT int millrace_cuda_devices(char* text, std::size_t text_size) {
-    int count = 0;  // left alone by an error, of which there is one without a driver
-    if (cudaGetDeviceCount(&count) != cudaSuccess) {
-        return 0;
-    }
-    std::string list;
-    for (int device = 0; device < count; ++device) {
-        cudaDeviceProp found{};
-        if (cudaGetDeviceProperties(&found, device) == cudaSuccess) {
-            list += std::to_string(device) + " " + found.name + ", compute capability " + std::to_string(found.major) +
-                    "." + std::to_string(found.minor) + "\n";
-        }
-    }
-    millrace::write_text(text, text_size, list.c_str());
-    return count;
-}

@@ -16,8 +16,4 @@ inline constexpr const char* cuda_interface_symbol = "millrace_cuda_interface";
 using CudaFactory = Backend<Mixed>* (*)(int device, char* error, std::size_t error_size);
 inline constexpr const char* cuda_factory_symbol = "millrace_cuda_make_backend";
 
-/// GPUs as the CUDA runtime sees them, one a line: index, name, compute capability. Returns how many; 0 on any error.
-using CudaDeviceList = int (*)(char* text, std::size_t text_size);
-inline constexpr const char* cuda_device_list_symbol = "millrace_cuda_devices";
-
 }  // namespace millrace

@@ -4,6 +4,8 @@
 #include <array>
 #include <stdexcept>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "model/tasks/alphabet.h"
 
@@ -55,6 +57,18 @@ std::size_t AdditionTask::write_solution(std::span<const Token> prompt, std::spa
     const std::size_t length = write_number(sum(prompt).value(), out);
     std::ranges::reverse(out.first(length));
     return length;
+}
+
+void AdditionTask::make_canonical(std::span<Token> prompt) const {
+    const auto plus = std::ranges::find(prompt, alphabet::plus);
+    const std::vector<Token> first(prompt.begin(), plus);
+    const std::vector<Token> second(plus + 1, prompt.end() - 1);
+    // As there are no leading zeros, the longer number is the larger one.
+    if (std::pair(first.size(), first) > std::pair(second.size(), second)) {
+        auto out = std::ranges::copy(second, prompt.begin()).out;
+        *out++ = alphabet::plus;
+        std::ranges::copy(first, out);
+    }
 }
 
 bool AdditionTask::is_correct(std::span<const Token> prompt, std::span<const Token> answer) const {

@@ -25,6 +25,9 @@ class AdditionTask {
     std::size_t draw_prompt(PromptDraws& draws, std::span<Token> out) const;
     std::size_t write_solution(std::span<const Token> prompt, std::span<Token> out) const;
 
+    /// The prompt with the smaller operand first, which stands for both orders.
+    void make_canonical(std::span<Token> prompt) const;
+
     bool is_prompt(std::span<const Token> prompt) const { return sum(prompt).has_value(); }
     bool is_correct(std::span<const Token> prompt, std::span<const Token> answer) const;
 

@@ -87,7 +87,7 @@ std::size_t CountdownTask::write_solution(std::span<const Token> prompt, std::sp
         throw std::invalid_argument("The countdown prompt \"" + to_text(prompt) + "\" has no solution.");
     }
 
-    // The split is decided by the hash mod 8; the quotient is free of it.
+    // A split is decided by a hash mod 8; the quotient is free of it.
     const Solution& solution = solutions[prompt_hash(prompt) / 8 % solutions.size()];
     std::size_t length = 0;
     for (std::size_t i = 0; i < numbers.size(); ++i) {
@@ -97,6 +97,10 @@ std::size_t CountdownTask::write_solution(std::span<const Token> prompt, std::sp
         out[length++] = solution.numbers[i];
     }
     return length;
+}
+
+void CountdownTask::make_canonical(std::span<Token> prompt) const {
+    std::ranges::sort(prompt.first(static_cast<std::size_t>(numbers_)));
 }
 
 bool CountdownTask::is_correct(std::span<const Token> prompt, std::span<const Token> answer) const {

@@ -33,6 +33,9 @@ class CountdownTask {
     /// Throws std::invalid_argument when there is no solution.
     std::size_t write_solution(std::span<const Token> prompt, std::span<Token> out) const;
 
+    /// The prompt with its numbers in ascending order, which stands for the question in all orders.
+    void make_canonical(std::span<Token> prompt) const;
+
     bool is_prompt(std::span<const Token> prompt) const { return read(prompt).has_value(); }
     bool is_correct(std::span<const Token> prompt, std::span<const Token> answer) const;
 

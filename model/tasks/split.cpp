@@ -20,8 +20,8 @@ std::uint64_t prompt_hash(std::span<const Token> prompt) {
     return hash;
 }
 
-Split split_of(std::span<const Token> prompt) {
-    return prompt_hash(prompt) % 8 == 0 ? Split::held_out : Split::train;
+Split split_of_canonical(std::span<const Token> canonical_prompt) {
+    return prompt_hash(canonical_prompt) % 8 == 0 ? Split::held_out : Split::train;
 }
 
 }  // namespace millrace

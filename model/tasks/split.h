@@ -1,5 +1,6 @@
 // Which prompts a model is trained on and which it is only tested on. The split belongs to the prompt itself, so it
-// holds for every seed and every stream.
+// holds for every seed and every stream; prompts that are the same question in another order are on the same side
+// (Task::split_of).
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ enum class Split { train, held_out };
 /// low bits of the tokens, and a split by them could be a pattern that a model can learn.
 std::uint64_t prompt_hash(std::span<const Token> prompt);
 
-/// Held out iff prompt_hash(prompt) mod 8 = 0. The prompt is the whole line that the model reads, padding included.
-Split split_of(std::span<const Token> prompt);
+/// Held out iff prompt_hash(canonical_prompt) mod 8 = 0. The prompt is the whole line, padding included.
+Split split_of_canonical(std::span<const Token> canonical_prompt);
 
 }  // namespace millrace

@@ -38,6 +38,13 @@ std::int64_t Task::answer_tokens() const {
     return std::visit([](const auto& task) { return task.longest_answer() + 1; }, kind_);
 }
 
+Split Task::split_of(std::span<const Token> prompt) const {
+    const std::size_t padding = prompt.size() - without_padding(prompt).size();
+    std::vector<Token> canonical(prompt.begin(), prompt.end());
+    std::visit([&](const auto& task) { task.make_canonical(std::span(canonical).subspan(padding)); }, kind_);
+    return split_of_canonical(canonical);
+}
+
 void Task::make_prompt(Split split, std::uint64_t seed, std::uint64_t index, std::span<Token> out) const {
     require_room(out, prompt_tokens(), "A prompt");
     const bool train = split == Split::train;

@@ -37,6 +37,12 @@ class Task {
     /// The most tokens that an answer may need, EOS included.
     std::int64_t answer_tokens() const;
 
+    /// Which split a prompt [prompt_tokens] belongs to. All orders of the numbers of a countdown, with one target, are
+    /// one question, and so are a + b and b + a: one side has all of them. To sort other orders of the same digits is
+    /// another question, and the task itself: there each prompt is held out or trained on by itself.
+    /// Throws std::invalid_argument when `prompt` is not one of this task.
+    Split split_of(std::span<const Token> prompt) const;
+
     /// Writes prompt `index` of the stream of `split` to `out` [prompt_tokens]: a function of the arguments only.
     /// Prompts are drawn until one belongs to the split (split_of); the two splits draw independently. Prompts of one
     /// stream are independent, so they repeat as chance has it.

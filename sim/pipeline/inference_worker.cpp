@@ -89,11 +89,11 @@ std::vector<InferenceWorker::Progress> InferenceWorker::progress(Time now) const
             continue;
         }
         const Sequence& sequence = slots_[slot];
-        // One that ends at this very instant lacks its last step until the batch changes.
-        const std::int64_t left =
-            is_waiting[slot] ? sequence.steps : std::max<std::int64_t>(1, sequence.last_step - steps_done);
-        progress.push_back(
-            {sequence.rollout, static_cast<double>(sequence.steps - left) / static_cast<double>(sequence.steps)});
+        const std::int64_t left = is_waiting[slot] ? sequence.steps : sequence.last_step - steps_done;
+        if (left > 0) {
+            progress.push_back(
+                {sequence.rollout, static_cast<double>(sequence.steps - left) / static_cast<double>(sequence.steps)});
+        }
     }
     return progress;
 }

@@ -71,7 +71,8 @@ class InferenceWorker {
         RolloutIndex rollout = 0;
         double written = 0.0;  ///< in [0, 1)
     };
-    /// Of every rollout here at `now`, in an order that depends on the history of the simulation only.
+    /// Of every rollout here that is not complete at `now`, in an order that depends on the history of the simulation
+    /// only. One whose last step ends at this very instant is complete, although the batch may not have changed yet.
     std::vector<Progress> progress(Time now) const;
 
    private:

@@ -56,7 +56,8 @@ Pipeline::Pipeline(const PipelineConfig& config, std::uint64_t seed, std::uint64
     stuck_after_ = 100 * (capacity(config.store) + config.trainers.batch + config.groups.size) + 10 * total_slots_;
     if (const auto* buffer = std::get_if<ReplayBufferConfig>(&config.store);
         buffer && buffer->positive_bias_delta > 0) {
-        const double correct = config.reward.value_or(RewardConfig{}).correct_probability;
+        // How often a learner is right nobody knows beforehand.
+        const double correct = learner != nullptr ? 1e-2 : config.reward.value_or(RewardConfig{}).correct_probability;
         if (correct > 0.0) {  // with none correct there is nothing to wait for
             stuck_after_ = static_cast<std::int64_t>(static_cast<double>(stuck_after_) / std::max(correct, 1e-2));
         }

@@ -51,9 +51,8 @@ class Pipeline {
     Pipeline(const PipelineConfig& config, std::uint64_t seed, std::uint64_t replication, Learner* learner = nullptr);
 
     /// Simulates until `updates` updates are done, or fewer if the learner ends the run; false if `interrupt` turned
-    /// true before. Histograms cover the
-    /// updates after `histogram_start`. `updates_done`, when given, is raised by one per update for a progress display.
-    /// Throws PipelineStuck. To be called once.
+    /// true before. Histograms cover the updates after `histogram_start`. `updates_done`, when given, is raised by one
+    /// per update for a progress display. Throws PipelineStuck. To be called once.
     bool run(std::int64_t updates, std::int64_t histogram_start = 0, const std::atomic<bool>* interrupt = nullptr,
              std::atomic<std::int64_t>* updates_done = nullptr);
 

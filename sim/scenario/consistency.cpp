@@ -45,6 +45,7 @@ class ConsistencyCheck {
             check_buffer(buffer);
         }
         check_admission();
+        check_learner();
     }
 
    private:
@@ -323,6 +324,33 @@ class ConsistencyCheck {
         // if not, at most as many per update.
         const std::int64_t beyond = opening - queue->capacity;
         return beyond >= group_ ? std::numeric_limits<std::int64_t>::max() : per_update + beyond;
+    }
+
+    void check_learner() {
+        if (!scenario_.learner) {
+            if (scenario_.horizon.units) {
+                report("horizon.units", "only a run with a learner ends by its compute",
+                       "without one, horizon.updates says how long to simulate");
+            }
+            return;
+        }
+        if (read_well({"groups"}) && group_ < 2) {
+            report("groups.size",
+                   "a learner compares the rollouts of a group with each other: one alone teaches nothing",
+                   "it takes at least 2");
+        }
+        if (find_path(root_, "reward.correct_probability") != nullptr) {
+            report("reward.correct_probability", "the learner decides which rollouts are correct", "leave it out");
+        }
+        const auto* buffer = std::get_if<ReplayBufferConfig>(&pipeline_.store);
+        if (buffer != nullptr && buffer->positive_bias_delta > 0.0 && scenario_.learner->replicas > 1 &&
+            read_well({"store", "learner.replicas"})) {
+            report("store.eviction",
+                   "what stays in the buffer would depend on rewards, of which each of the " +
+                       counted(scenario_.learner->replicas) +
+                       " replicas (learner.replicas) has its own, but they share one timeline",
+                   R"("learner.replicas": 1 and more "replications", or {"kind": "fifo"})");
+        }
     }
 
     const JsonNode& root_;

@@ -8,9 +8,11 @@
 
 #include "sim/scenario/consistency.h"
 #include "sim/scenario/decode_laws.h"
+#include "sim/scenario/decode_learner.h"
 #include "sim/scenario/defaults.h"
 #include "sim/scenario/input_file.h"
 #include "sim/scenario/json_document.h"
+#include "sim/scenario/learn_file.h"
 #include "sim/scenario/object_reader.h"
 
 namespace millrace {
@@ -50,6 +52,9 @@ class ScenarioDecoder {
         if (const JsonNode* noise = root_.find("noise")) {
             scenario.pipeline.noise = read_noise(*noise, diagnostics_);
         }
+        if (const JsonNode* learner = root_.find("learner")) {
+            scenario.learner = read_learner(*learner, scenario_vocabulary(), diagnostics_);
+        }
         if (const JsonNode* price = root_.find("price")) {
             scenario.price = PriceConfig{object(*price, "price").real("usd_per_gpu_hour", any_nonnegative)};
         }
@@ -70,6 +75,9 @@ class ScenarioDecoder {
         const ObjectReader reader = object(*node, "horizon");
         horizon.updates = reader.whole("updates", 1, most_updates);
         horizon.warmup_updates = whole_or_word(reader, "warmup_updates", 0, "auto");
+        if (reader.find("units") != nullptr) {
+            horizon.units = reader.real("units", any_positive);
+        }
     }
 
     /// A count, or none for the word that stands for "no fixed count".
@@ -132,7 +140,9 @@ class ScenarioDecoder {
         reward.emplace();
         reward->latency_s = read_law(reader, "latency_s", latency_law, diagnostics_);
         reward->servers = whole_or_word(reader, "servers", 1, "unlimited");
-        reward->correct_probability = reader.real("correct_probability", {0.0, 1.0});
+        if (reader.find("correct_probability") != nullptr) {
+            reward->correct_probability = reader.real("correct_probability", {0.0, 1.0});
+        }
     }
 
     void read_trainers(TrainersConfig& trainers) {
@@ -239,6 +249,12 @@ Scenario decode_scenario(std::string_view text, const std::string& file_name,
                          const std::vector<std::string>& overrides) {
     Diagnostics diagnostics = diagnostics_of(text, file_name, overrides);
     JsonNode root = parse_input(diagnostics, scenario_vocabulary());
+    if (is_learn_file(root)) {
+        // Everything that it lacks would only hide this.
+        diagnostics.report(root.find("learner")->key_place, "learner", "a learner without a pipeline around it",
+                           R"("millrace learn" trains it; a scenario has "workers", "trainers" and a "store" too)");
+        diagnostics.throw_if_any();
+    }
     if (root.kind == JsonNode::Kind::object) {
         fill_scenario_defaults(root);
     }

@@ -18,6 +18,7 @@ constexpr std::int64_t widest_mlp = 4096;
 constexpr std::int64_t longest_context = 1024;
 constexpr std::int64_t most_updates_of_a_learner = 10'000'000;
 constexpr std::int64_t most_sequences = 65'536;
+constexpr std::int64_t most_replicas = 1024;
 constexpr std::int64_t width_step = 8;  // numbers that a vector register holds
 constexpr std::int64_t fewest_samples = 16;
 
@@ -30,9 +31,11 @@ constexpr RealRange fraction{0.0, 1.0};
 
 class LearnerDecoder {
    public:
-    LearnerDecoder(const JsonNode& node, Diagnostics& diagnostics)
+    LearnerDecoder(const JsonNode& node, const Vocabulary& vocabulary, Diagnostics& diagnostics)
         : diagnostics_(diagnostics),
-          learner_(node, "learner", "learner", diagnostics, learn_vocabulary()),
+          vocabulary_(vocabulary),
+          in_scenario_(&vocabulary == &scenario_vocabulary()),
+          learner_(node, "learner", "learner", diagnostics, vocabulary),
           is_object_(node.kind == JsonNode::Kind::object) {}
 
     LearnerSettings decode() {
@@ -48,6 +51,10 @@ class LearnerDecoder {
         read_objective(with_kind(*learner_.find("objective"), "objective"), settings.objective);
         read_optimizer(object("optimizer"), settings.optimizer);
         read_evaluation(object("evaluation"), settings.evaluation);
+        if (in_scenario_) {
+            settings.replicas = learner_.whole("replicas", 1, most_replicas);
+            settings.target_pass_at_1 = learner_.real("target_pass_at_1", {0.0, 1.0, true, true});
+        }
         return settings;
     }
 
@@ -55,12 +62,12 @@ class LearnerDecoder {
     /// Objects other than the task are always there: they have a default.
     ObjectReader object(std::string_view key) {
         const std::string path = learner_.path_to(key);
-        return ObjectReader(*learner_.find(key), path, path, diagnostics_, learn_vocabulary());
+        return ObjectReader(*learner_.find(key), path, path, diagnostics_, vocabulary_);
     }
 
     ObjectReader with_kind(const JsonNode& node, std::string_view key) {
         const std::string path = learner_.path_to(key);
-        return ObjectReader::with_kind(node, path, path, diagnostics_, {}, learn_vocabulary());
+        return ObjectReader::with_kind(node, path, path, diagnostics_, {}, vocabulary_);
     }
 
     void read_task(const ObjectReader& reader, TaskSettings& task) {
@@ -202,7 +209,11 @@ class LearnerDecoder {
     }
 
     void read_evaluation(const ObjectReader& reader, EvaluationSettings& evaluation) {
-        evaluation.every_updates = reader.whole("every_updates", 1, most_updates_of_a_learner);
+        if (in_scenario_) {
+            evaluation.every_units = reader.real("every_units", any_positive);
+        } else {
+            evaluation.every_updates = reader.whole("every_updates", 1, most_updates_of_a_learner);
+        }
         evaluation.sampled_prompts = reader.whole("sampled_prompts", 1, most_sequences);
         evaluation.samples = reader.whole("samples", fewest_samples, most_sequences);  // of which pass@16 is estimated
         evaluation.greedy_prompts = reader.whole("greedy_prompts", 1, most_sequences);
@@ -214,14 +225,16 @@ class LearnerDecoder {
     }
 
     Diagnostics& diagnostics_;
+    const Vocabulary& vocabulary_;
+    bool in_scenario_;
     ObjectReader learner_;
     bool is_object_;
 };
 
 }  // namespace
 
-LearnerSettings read_learner(const JsonNode& node, Diagnostics& diagnostics) {
-    return LearnerDecoder(node, diagnostics).decode();
+LearnerSettings read_learner(const JsonNode& node, const Vocabulary& vocabulary, Diagnostics& diagnostics) {
+    return LearnerDecoder(node, vocabulary, diagnostics).decode();
 }
 
 std::int64_t task_tokens(const TaskSettings& task) {

@@ -52,10 +52,6 @@ void fill(JsonNode& root, const Vocabulary& vocabulary, const Wanted& wanted) {
     }
 }
 
-void fill_defaults(JsonNode& root, const Vocabulary& vocabulary) {
-    fill(root, vocabulary, [](const ObjectShape&, const KeyRule&) { return true; });
-}
-
 /// Defaults that depend on another key.
 void fill_dependent_scenario_defaults(JsonNode& root) {
     const bool counts_tokens = kind_of(find_path(root, "workers.service")) == "step" ||
@@ -73,7 +69,7 @@ void fill_dependent_scenario_defaults(JsonNode& root) {
 }
 
 /// A clip that is stated in none of its ways.
-void fill_dependent_learn_defaults(JsonNode& root) {
+void fill_dependent_learner_defaults(JsonNode& root) {
     JsonNode* objective = const_cast<JsonNode*>(find_path(std::as_const(root), "learner.objective"));
     if (kind_of(objective) == "grpo" && objective->find("clip") == nullptr && objective->find("clip_low") == nullptr &&
         objective->find("clip_high") == nullptr) {
@@ -84,13 +80,19 @@ void fill_dependent_learn_defaults(JsonNode& root) {
 }  // namespace
 
 void fill_scenario_defaults(JsonNode& root) {
-    fill_defaults(root, scenario_vocabulary());
+    // A learner decides which rollouts are correct: a probability beside it is an error, so the resolved form of a
+    // scenario must not have one that its author left out.
+    const bool learns = root.find("learner") != nullptr;
+    fill(root, scenario_vocabulary(), [learns](const ObjectShape& shape, const KeyRule& key) {
+        return !(learns && shape.path == "reward" && key.name == "correct_probability");
+    });
     fill_dependent_scenario_defaults(root);
+    fill_dependent_learner_defaults(root);
 }
 
 void fill_learn_defaults(JsonNode& root) {
-    fill_defaults(root, learn_vocabulary());
-    fill_dependent_learn_defaults(root);
+    fill(root, learn_vocabulary(), [](const ObjectShape&, const KeyRule&) { return true; });
+    fill_dependent_learner_defaults(root);
 }
 
 void fill_default_kinds(JsonNode& root, const Vocabulary& vocabulary) {

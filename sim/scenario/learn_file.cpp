@@ -50,7 +50,7 @@ class LearnFileDecoder {
                                 " the nearest");
         }
         if (const JsonNode* learner = root_.find("learner")) {
-            file.learner = read_learner(*learner, diagnostics_);
+            file.learner = read_learner(*learner, learn_vocabulary(), diagnostics_);
         }
         return file;
     }
@@ -86,7 +86,11 @@ LearnFile load_learn_file(const std::string& path, const std::vector<std::string
 bool is_learn_file(std::string_view text) {
     Diagnostics ignored = diagnostics_of(text, "", {});
     JsonNode root;
-    return parse_json(root, 0, 0, ignored) && root.find("learner") != nullptr && root.find("workers") == nullptr;
+    return parse_json(root, 0, 0, ignored) && is_learn_file(root);
+}
+
+bool is_learn_file(const JsonNode& root) {
+    return root.find("learner") != nullptr && root.find("workers") == nullptr && root.find("store") == nullptr;
 }
 
 }  // namespace millrace

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sim/scenario/json_document.h"
 #include "sim/scenario/learner_settings.h"
 
 namespace millrace {
@@ -32,7 +33,9 @@ LearnFile load_learn_file(const std::string& path, const std::vector<std::string
 LearnFile decode_learn_file(std::string_view text, const std::string& file_name,
                             const std::vector<std::string>& overrides);
 
-/// Whether a text is meant as a learn file rather than as a scenario: it has a learner and no workers.
+/// Whether a text or document is meant as a learn file rather than as a scenario: it has a learner and no pipeline,
+/// neither workers nor a store.
 bool is_learn_file(std::string_view text);
+bool is_learn_file(const JsonNode& root);
 
 }  // namespace millrace

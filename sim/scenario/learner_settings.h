@@ -45,6 +45,9 @@ struct WarmStartSettings {
 };
 
 enum class Algorithm { grpo, asymre, reinforce };
+/// Whether a token's term of the objective has the token's own importance ratio, or the product of all of the answer's
+/// with the gradient flowing through the token's own probability: averaged over an answer o that is 1 / |o| of the
+/// gradient of advantage times product.
 enum class RatioLevel { token, sequence };
 
 struct ObjectiveSettings {
@@ -56,7 +59,8 @@ struct ObjectiveSettings {
 };
 
 struct EvaluationSettings {
-    std::int64_t every_updates = 50;
+    std::int64_t every_updates = 50;     ///< in a learn file
+    double every_units = 300.0;          ///< in a scenario: compute, in units of one update's training cost
     std::int64_t sampled_prompts = 128;  ///< held-out prompts for pass@k
     std::int64_t samples = 16;           ///< answers to each of them
     std::int64_t greedy_prompts = 512;
@@ -69,6 +73,9 @@ struct LearnerSettings {
     ObjectiveSettings objective;
     OptimizerSettings optimizer;
     EvaluationSettings evaluation;
+    // In a scenario only: a learn file has replications alone.
+    std::int64_t replicas = 1;      ///< models that learn on one timeline, from their own prompts and samples
+    double target_pass_at_1 = 0.5;  ///< learner/compute_to_target is the compute until pass@1 reaches it
 };
 
 }  // namespace millrace

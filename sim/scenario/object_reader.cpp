@@ -117,7 +117,7 @@ std::string ObjectReader::report_unknown_key(const JsonNode& member, const Objec
         return suggestion;
     };
     if (const ForeignKey* foreign = vocabulary_->find_foreign(shape.path, member.key)) {
-        return say(std::string(foreign->message), std::string(foreign->hint));
+        return say(std::string(foreign->message), std::string(foreign->hint), std::string(foreign->suggestion));
     }
     const std::string message = shape.kind.empty() ? "unknown key" : "unknown key for the kind " + quoted(shape.kind);
     for (const std::string_view kind : vocabulary_->kinds_of(shape.path)) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "sim/pipeline/config.h"
+#include "sim/scenario/learner_settings.h"
 
 namespace millrace {
 
@@ -14,6 +15,9 @@ struct HorizonConfig {
     std::int64_t updates = 1000;  ///< optimizer updates to simulate, warm-up included
     /// Updates to discard at the start; none means "auto": MSER-5 on the replication-averaged series.
     std::optional<std::int64_t> warmup_updates;
+    /// Compute after which a run with a learner ends, in units of one update's training cost, active GPU-seconds of
+    /// both roles; none: only `updates` ends it.
+    std::optional<double> units;
 };
 
 struct PriceConfig {
@@ -35,6 +39,7 @@ struct Scenario {
     HorizonConfig horizon;
     PipelineConfig pipeline;
     std::optional<PriceConfig> price;
+    std::optional<LearnerSettings> learner;
     std::vector<Published> published;
     /// The scenario with every default written out and overrides applied, as one line of JSON with sorted keys: what a
     /// result quotes and hashes. It decodes to this same scenario.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 
 #include "sim/scenario/diagnostics.h"
 
@@ -12,8 +13,72 @@ constexpr auto required = KeyRule::Presence::required;
 constexpr auto optional = KeyRule::Presence::optional;
 constexpr auto defaulted = KeyRule::Presence::defaulted;
 
-std::vector<ObjectShape> scenario_shapes() {
+/// The learner of either kind of file: `interval` is the key that says how often it is evaluated, `further` are keys
+/// that only one of them has.
+std::vector<ObjectShape> learner_shapes(KeyRule interval, const std::vector<KeyRule>& further) {
+    std::vector<KeyRule> keys = {{"task", required},
+                                 {"model", defaulted, "{}"},
+                                 {"warm_start", defaulted, R"({"kind": "supervised"})"},
+                                 {"objective", defaulted, R"({"kind": "grpo"})"},
+                                 {"optimizer", defaulted, "{}"},
+                                 {"evaluation", defaulted, "{}"}};
+    keys.insert(keys.end(), further.begin(), further.end());
     return {
+        {"learner", "", std::move(keys)},
+        {"learner.task", "sort", {{"kind", required}, {"digits", required}}},
+        {"learner.task", "countdown", {{"kind", required}, {"numbers", required}}},
+        {"learner.task", "addition", {{"kind", required}, {"digits", required}}},
+        {"learner.model",
+         "",
+         {{"layers", defaulted, "2"},
+          {"width", defaulted, "32"},
+          {"heads", defaulted, "2"},
+          {"mlp_width", defaulted, "128"},
+          {"context", optional}}},  // else what the task needs: see task_tokens()
+        {"learner.warm_start",
+         "supervised",
+         {{"kind", required},
+          {"seed", defaulted, "1"},
+          {"updates", defaulted, "200"},
+          {"batch", defaulted, "64"},
+          {"learning_rate", defaulted, "0.002"},
+          {"warmup_updates", defaulted, "50"},
+          {"annealed_fraction", defaulted, "0.5"},
+          {"beta1", defaulted, "0.9"},
+          {"beta2", defaulted, "0.98"},
+          {"epsilon", defaulted, "1e-8"},
+          {"weight_decay", defaulted, "0"},
+          {"max_gradient_norm", defaulted, "1"}}},
+        {"learner.warm_start", "checkpoint", {{"kind", required}, {"path", required}, {"hash", optional}}},
+        {"learner.objective",
+         "grpo",
+         {{"kind", required},
+          {"ratio", defaulted, R"("token")"},
+          {"clip", optional},  // else 0.2, when the next two are absent too: see fill_dependent_learner_defaults()
+          {"clip_low", optional},
+          {"clip_high", optional}}},
+        {"learner.objective", "asymre", {{"kind", required}, {"shift", defaulted, "-0.1"}}},
+        {"learner.objective", "reinforce", {{"kind", required}, {"ratio", defaulted, R"("token")"}}},
+        {"learner.optimizer",
+         "",
+         {{"learning_rate", defaulted, "0.0002"},
+          {"warmup_updates", defaulted, "10"},
+          {"beta1", defaulted, "0.9"},
+          {"beta2", defaulted, "0.99"},
+          {"epsilon", defaulted, "1e-8"},
+          {"weight_decay", defaulted, "0"},
+          {"max_gradient_norm", defaulted, "1"}}},
+        {"learner.evaluation",
+         "",
+         {interval,
+          {"sampled_prompts", defaulted, "128"},
+          {"samples", defaulted, "16"},
+          {"greedy_prompts", defaulted, "512"}}},
+    };
+}
+
+std::vector<ObjectShape> scenario_shapes() {
+    std::vector<ObjectShape> shapes = {
         {"",
          "",
          {{"$schema", optional},
@@ -30,9 +95,10 @@ std::vector<ObjectShape> scenario_shapes() {
           {"weight_sync", defaulted, "{}"},
           {"admission", defaulted, R"({"kind": "none"})"},
           {"noise", optional},
+          {"learner", optional},
           {"price", optional},
           {"published", defaulted, "[]"}}},
-        {"horizon", "", {{"updates", required}, {"warmup_updates", defaulted, R"("auto")"}}},
+        {"horizon", "", {{"updates", required}, {"warmup_updates", defaulted, R"("auto")"}, {"units", optional}}},
         {"workers",
          "",
          {{"count", required},
@@ -54,7 +120,7 @@ std::vector<ObjectShape> scenario_shapes() {
          "",
          {{"latency_s", defaulted, "0"},
           {"servers", defaulted, R"("unlimited")"},
-          {"correct_probability", defaulted, "0.5"}}},
+          {"correct_probability", defaulted, "0.5"}}},  // with a learner it is neither stated nor filled in
         {"trainers",
          "",
          {{"count", required}, {"batch", required}, {"service", required}, {"fresh_per_update", defaulted, "0"}}},
@@ -111,10 +177,14 @@ std::vector<ObjectShape> scenario_shapes() {
         {"law", "empirical", {{"kind", required}, {"values", optional}, {"quantiles", optional}}},
         {"law.component", "", {{"weight", required}, {"of", required}}},
     };
+    std::ranges::move(learner_shapes({"every_units", defaulted, "300"},
+                                     {{"replicas", defaulted, "1"}, {"target_pass_at_1", defaulted, "0.5"}}),
+                      std::back_inserter(shapes));
+    return shapes;
 }
 
 std::vector<ObjectShape> learn_shapes() {
-    return {
+    std::vector<ObjectShape> shapes = {
         {"",
          "",
          {{"$schema", optional},
@@ -129,74 +199,31 @@ std::vector<ObjectShape> learn_shapes() {
         {"horizon", "", {{"updates", required}}},
         {"groups", "", {{"size", defaulted, "8"}}},
         {"trainers", "", {{"batch", defaulted, "64"}}},
-        {"learner",
-         "",
-         {{"task", required},
-          {"model", defaulted, "{}"},
-          {"warm_start", defaulted, R"({"kind": "supervised"})"},
-          {"objective", defaulted, R"({"kind": "grpo"})"},
-          {"optimizer", defaulted, "{}"},
-          {"evaluation", defaulted, "{}"}}},
-        {"learner.task", "sort", {{"kind", required}, {"digits", required}}},
-        {"learner.task", "countdown", {{"kind", required}, {"numbers", required}}},
-        {"learner.task", "addition", {{"kind", required}, {"digits", required}}},
-        {"learner.model",
-         "",
-         {{"layers", defaulted, "2"},
-          {"width", defaulted, "32"},
-          {"heads", defaulted, "2"},
-          {"mlp_width", defaulted, "128"},
-          {"context", optional}}},  // else what the task needs: see task_tokens()
-        {"learner.warm_start",
-         "supervised",
-         {{"kind", required},
-          {"seed", defaulted, "1"},
-          {"updates", defaulted, "200"},
-          {"batch", defaulted, "64"},
-          {"learning_rate", defaulted, "0.002"},
-          {"warmup_updates", defaulted, "50"},
-          {"annealed_fraction", defaulted, "0.5"},
-          {"beta1", defaulted, "0.9"},
-          {"beta2", defaulted, "0.98"},
-          {"epsilon", defaulted, "1e-8"},
-          {"weight_decay", defaulted, "0"},
-          {"max_gradient_norm", defaulted, "1"}}},
-        {"learner.warm_start", "checkpoint", {{"kind", required}, {"path", required}, {"hash", optional}}},
-        {"learner.objective",
-         "grpo",
-         {{"kind", required},
-          {"ratio", defaulted, R"("token")"},
-          {"clip", optional},  // else 0.2, when the next two are absent too: see fill_dependent_learn_defaults()
-          {"clip_low", optional},
-          {"clip_high", optional}}},
-        {"learner.objective", "asymre", {{"kind", required}, {"shift", defaulted, "-0.1"}}},
-        {"learner.objective", "reinforce", {{"kind", required}, {"ratio", defaulted, R"("token")"}}},
-        {"learner.optimizer",
-         "",
-         {{"learning_rate", defaulted, "0.0002"},
-          {"warmup_updates", defaulted, "10"},
-          {"beta1", defaulted, "0.9"},
-          {"beta2", defaulted, "0.99"},
-          {"epsilon", defaulted, "1e-8"},
-          {"weight_decay", defaulted, "0"},
-          {"max_gradient_norm", defaulted, "1"}}},
-        {"learner.evaluation",
-         "",
-         {{"every_updates", defaulted, "50"},
-          {"sampled_prompts", defaulted, "128"},
-          {"samples", defaulted, "16"},
-          {"greedy_prompts", defaulted, "512"}}},
     };
+    std::ranges::move(learner_shapes({"every_updates", defaulted, "50"}, {}), std::back_inserter(shapes));
+    return shapes;
 }
 
-/// What stands at the top of a scenario and nowhere in a learn file.
+/// What a scenario may say and a learn file may not.
 std::vector<ForeignKey> keys_of_a_pipeline() {
     std::vector<ForeignKey> keys;
     for (const std::string_view name :
          {"workers", "reward", "store", "weight_sync", "admission", "noise", "price", "published", "faults"}) {
-        keys.push_back({name, "a learn file has no pipeline", R"("millrace run" simulates scenarios with one)"});
+        keys.push_back({"", name, "a learn file has no pipeline", R"("millrace run" simulates scenarios with one)"});
     }
+    constexpr std::string_view no_costs = "a learn file has no service times, so it counts updates instead of compute";
+    keys.push_back({"horizon", "units", no_costs, "", "updates"});
+    keys.push_back({"learner.evaluation", "every_units", no_costs, "", "every_updates"});
+    keys.push_back({"learner", "target_pass_at_1", no_costs, R"("millrace run" finds the compute to a target)"});
+    keys.push_back({"learner", "replicas", "a learn file has no timeline for replicas to share",
+                    R"("replications" at the top of the file is how many models learn)"});
     return keys;
+}
+
+std::vector<ForeignKey> keys_of_no_scenario() {
+    return {{"", "faults", "not supported by this version"},
+            {"learner.evaluation", "every_updates",
+             "updates of different pipelines differ in cost, so a scenario counts compute", "", "every_units"}};
 }
 
 std::string_view parent_of(std::string_view path) {
@@ -211,10 +238,7 @@ bool is_law(std::string_view path) {
 }  // namespace
 
 const Vocabulary& scenario_vocabulary() {
-    static const Vocabulary vocabulary(scenario_shapes(),
-                                       {{"faults", "not supported by this version"},
-                                        {"learner", "not supported by this version",
-                                         R"("millrace learn" trains the learner of a file without a pipeline)"}});
+    static const Vocabulary vocabulary(scenario_shapes(), keys_of_no_scenario());
     return vocabulary;
 }
 
@@ -272,8 +296,12 @@ std::vector<std::string> Vocabulary::homes_of(std::string_view name, std::string
 }
 
 const ForeignKey* Vocabulary::find_foreign(std::string_view path, std::string_view name) const {
-    const auto found = std::ranges::find(foreign_, name, &ForeignKey::name);
-    return path.empty() && found != foreign_.end() ? &*found : nullptr;
+    for (const ForeignKey& key : foreign_) {
+        if (key.path == path && key.name == name) {
+            return &key;
+        }
+    }
+    return nullptr;
 }
 
 std::span<const std::string_view> metric_keys() {

@@ -25,11 +25,13 @@ struct ObjectShape {
     std::vector<KeyRule> keys;
 };
 
-/// A key at the top of a file that does not belong there, and what to say about it.
+/// A key that does not belong where it stands, and what to say about it.
 struct ForeignKey {
+    std::string_view path;  ///< of the object without kinds that it stands in
     std::string_view name;
     std::string_view message;
     std::string_view hint = "";
+    std::string_view suggestion = "";  ///< the key of the same object that serves its purpose
 };
 
 /// All that one kind of file may say.
@@ -51,7 +53,7 @@ class Vocabulary {
     /// matches anywhere come before near ones in the objects that contain or are contained in the one at `path`.
     std::vector<std::string> homes_of(std::string_view name, std::string_view path) const;
 
-    /// What is known about a key that is none of the object at `path`, or null.
+    /// What is known about the key `name`, which is none of the object at `path`, or null.
     const ForeignKey* find_foreign(std::string_view path, std::string_view name) const;
 
    private:

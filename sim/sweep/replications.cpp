@@ -34,7 +34,7 @@ class Runner {
    public:
     Runner(const Scenario& scenario, const RunOptions& options) : scenario_(scenario), options_(options) {}
 
-    Pass run(std::int64_t histogram_start, double progress_from, double progress_to) {
+    Pass run(std::int64_t histogram_start, double progress_from, double progress_to, bool with_learner) {
         const auto count = static_cast<std::size_t>(scenario_.replications);
         const std::size_t jobs = std::clamp<std::size_t>(static_cast<std::size_t>(options_.jobs), 1, count);
         std::vector<std::optional<ReplicationRecord>> records(count);
@@ -48,7 +48,8 @@ class Runner {
         const auto work = [&] {
             for (std::size_t r = next++; r < count && !stopped(); r = next++) {
                 try {
-                    Pipeline pipeline(scenario_.pipeline, scenario_.seed, r);
+                    const auto learner = with_learner ? options_.make_learner(static_cast<std::int64_t>(r)) : nullptr;
+                    Pipeline pipeline(scenario_.pipeline, scenario_.seed, r, learner.get());
                     if (pipeline.run(scenario_.horizon.updates, histogram_start, options_.interrupt, &updates_done)) {
                         records[r] = pipeline.take_record();
                     }
@@ -111,6 +112,24 @@ std::int64_t automatic_warmup(const std::vector<ReplicationRecord>& records, std
                            " updates): the pipeline may not have settled. Raise horizon.updates.");
     }
     return cut;
+}
+
+/// Replications that end by their compute make different numbers of updates; metrics are of those that all have made.
+void cut_to_shortest(std::vector<ReplicationRecord>& records, RunResult& result) {
+    std::size_t shortest = records.front().updates.size();
+    for (const ReplicationRecord& record : records) {
+        shortest = std::min(shortest, record.updates.size());
+    }
+    for (ReplicationRecord& record : records) {
+        record.updates.resize(shortest);
+    }
+    const auto updates = static_cast<std::int64_t>(shortest);
+    if (result.warmup_updates >= updates) {
+        result.warmup_updates = updates - 1;
+        result.warnings.push_back(
+            "The compute of horizon.units is spent within the warm-up: timing metrics are those of the "
+            "last update alone. Raise horizon.units.");
+    }
 }
 
 void estimate_metrics(const Scenario& scenario, const std::vector<ReplicationRecord>& records, RunResult& result) {
@@ -192,7 +211,16 @@ RunResult run_replications(const Scenario& scenario, const RunOptions& options) 
     result.costs = first_order_costs(scenario.pipeline);
     result.formulas = formulas(scenario, result.costs);
     Runner runner(scenario, options);
-    Pass pass = runner.run(histogram_start, 0.0, 1.0);
+    const bool learns = options.make_learner != nullptr;
+    std::int64_t known_warmup = histogram_start;
+    if (learns && !scenario.horizon.warmup_updates) {
+        // Learning twice would be a waste: the timeline alone tells how long it takes to settle.
+        const Pass timing = runner.run(histogram_start, 0.0, 0.0, false);
+        if (!timing.records.empty()) {
+            known_warmup = automatic_warmup(timing.records, updates, histogram_start, result.warnings);
+        }
+    }
+    Pass pass = runner.run(known_warmup, 0.0, 1.0, learns);
     result.interrupted = pass.interrupted;
     result.replications_done = static_cast<std::int64_t>(pass.records.size());
     if (pass.records.empty()) {
@@ -200,13 +228,15 @@ RunResult run_replications(const Scenario& scenario, const RunOptions& options) 
         return result;
     }
 
-    result.warmup_updates = histogram_start;
-    if (!scenario.horizon.warmup_updates) {
+    result.warmup_updates = known_warmup;
+    if (learns) {
+        cut_to_shortest(pass.records, result);
+    } else if (!scenario.horizon.warmup_updates) {
         result.warmup_updates = automatic_warmup(pass.records, updates, histogram_start, result.warnings);
     }
-    if (result.warmup_updates > histogram_start && !pass.interrupted) {
+    if (result.warmup_updates > known_warmup && !pass.interrupted) {
         // The histograms began too early; the same replications again, now that the cut is known.
-        Pass again = runner.run(result.warmup_updates, 0.0, 1.0);
+        Pass again = runner.run(result.warmup_updates, 0.0, 1.0, false);
         if (again.interrupted) {
             result.interrupted = true;
             result.warnings.push_back(
@@ -218,7 +248,7 @@ RunResult run_replications(const Scenario& scenario, const RunOptions& options) 
         }
     }
 
-    if (result.warmup_updates > histogram_start && pass.interrupted) {
+    if (result.warmup_updates > known_warmup && pass.interrupted) {
         result.warnings.push_back(
             "The run was stopped before histograms could be refined: they, and the quantiles of "
             "staleness, start at update " +

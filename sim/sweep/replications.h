@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <ostream>
 #include <string>
 #include <vector>
 
 #include "sim/metrics/estimate.h"
 #include "sim/metrics/histogram.h"
+#include "sim/pipeline/learner.h"
 #include "sim/scenario/scenario.h"
 #include "sim/sweep/formulas.h"
 
@@ -21,6 +23,9 @@ struct RunOptions {
     const std::atomic<bool>* interrupt = nullptr;  ///< when it turns true, replications in progress are given up
     /// Called from the caller's thread about ten times a second with the share of the work that is done, in [0, 1].
     std::function<void(double)> progress = nullptr;
+    /// The learner of a replication, for scenarios that have one; called from the threads that simulate. Without it the
+    /// run is one of timing only. Whoever makes learners keeps what they have learnt.
+    std::function<std::shared_ptr<Learner>(std::int64_t replication)> make_learner = nullptr;
     std::ostream* steps = nullptr;  ///< one JSON line per update and replication, in that order, warm-up included
 };
 

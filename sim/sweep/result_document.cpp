@@ -44,6 +44,10 @@ Json estimate_json(const std::string& key, const Estimate& estimate) {
 }
 
 std::string result_json(const Scenario& scenario, const RunResult& result) {
+    return result_document(scenario, result).dump(2) + "\n";
+}
+
+Json result_document(const Scenario& scenario, const RunResult& result) {
     Json document;
     document["millrace_result"] = document_version;
     document["scenario"] = Json::parse(scenario.resolved_json);
@@ -73,7 +77,7 @@ std::string result_json(const Scenario& scenario, const RunResult& result) {
     std::snprintf(digest, sizeof digest, "%016llx", static_cast<unsigned long long>(result.order_digest));
     document["order_digest"] = digest;
     document["interrupted"] = result.interrupted;
-    return document.dump(2) + "\n";
+    return document;
 }
 
 std::string result_csv(const Scenario& scenario, const RunResult& result) {

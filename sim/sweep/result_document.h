@@ -14,6 +14,9 @@ namespace millrace {
 /// the run went. Throws std::logic_error rather than write a number that is not finite.
 std::string result_json(const Scenario& scenario, const RunResult& result);
 
+/// The same before it is text, for whoever has a section to add.
+nlohmann::ordered_json result_document(const Scenario& scenario, const RunResult& result);
+
 /// An estimate as every result document writes it. Throws std::logic_error when the metric `key` is not finite.
 nlohmann::ordered_json estimate_json(const std::string& key, const Estimate& estimate);
 

@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -214,6 +215,26 @@ class Resuming(LearnCase):
     def test_so_is_one_that_was_killed(self):
         self.check_resumed(signal.SIGKILL)
 
+    def test_one_that_was_interrupted_before_its_first_update_starts_then(self):
+        # A long warm start, during which the interrupt comes; what it has made is in the checkpoint.
+        long = ["--set", "learner.warm_start.updates=1000", "--set", "horizon.updates=5"]
+        process = subprocess.Popen([MILLRACE, "learn", self.tiny, "--backend", "cpu", *long, "--checkpoint", "kept"],
+                                   cwd=self.directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(process.kill)
+        deadline = time.monotonic() + LONGEST_S
+        while not (self.directory / "kept").exists():
+            self.assertLess(time.monotonic(), deadline, "nothing was started")
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=LONGEST_S)
+        self.assertEqual(process.returncode, 130, err.decode())
+        self.assertIn("kept/state.ckpt", self.files())
+        resumed = self.learn(*long, "--checkpoint", "kept", "--resume", "--curve", "resumed.jsonl", "--format", "json")
+        whole = self.learn(*long, "--curve", "whole.jsonl", "--format", "json")
+        self.assertEqual(resumed, whole)
+        self.assertEqual(self.read("resumed.jsonl"), self.read("whole.jsonl"))
+        self.assertEqual(self.read("kept/curve.jsonl"), self.read("whole.jsonl"))
+
     def test_a_finished_run_can_go_on(self):
         self.learn("--checkpoint", "kept", "--set", "horizon.updates=10")
         longer, _ = self.learn("--checkpoint", "kept", "--resume", "--format", "json")
@@ -232,7 +253,35 @@ class Resuming(LearnCase):
                               ("learner.evaluation.samples=20", "samples"), ("trainers.batch=32", "batch")]:
             self.refused("learn", self.tiny, "--backend", "cpu", "--checkpoint", "kept", "--resume", "--set", change,
                          code=1, says=["other settings", where])
+        # It has made 12 updates already.
+        settings = self.read("kept/settings.json")
+        self.refused("learn", self.tiny, "--backend", "cpu", "--checkpoint", "kept", "--resume", "--set",
+                     "horizon.updates=5", code=1,
+                     says=["12 updates", "the 5 in all", "horizon.updates must be at least 12"])
         self.assertEqual((self.read("kept/state.ckpt"), self.read("kept/curve.jsonl")), before)
+        self.assertEqual(self.read("kept/settings.json"), settings)
+
+    def test_a_run_whose_settings_are_lost_is_not_resumed(self):
+        self.learn("--checkpoint", "kept")
+        settings = self.directory / "kept/settings.json"
+        whole = settings.read_bytes()
+        for damaged in [whole[:-10], b"", b"[]"]:
+            settings.write_bytes(damaged)
+            self.refused("learn", self.tiny, "--backend", "cpu", "--checkpoint", "kept", "--resume", code=1,
+                         says="settings.json is damaged")
+            self.assertEqual(settings.read_bytes(), damaged)
+        settings.unlink()
+        self.refused("learn", self.tiny, "--backend", "cpu", "--checkpoint", "kept", "--resume", code=1,
+                     says="settings.json is missing")
+
+    def test_on_another_instruction_set_the_other_theta_0_is_named(self):
+        self.learn("--checkpoint", "kept")
+        for name in ["baseline", "v3", "v4"]:
+            done = subprocess.run([MILLRACE, "learn", self.tiny, "--checkpoint", "kept", "--resume"],
+                                  cwd=self.directory, capture_output=True, timeout=LONGEST_S, check=False,
+                                  env={**os.environ, "MILLRACE_CPU_ISA": name})
+            if done.returncode != 0 and b"which is not to be had" not in done.stderr:
+                self.assertIn(b"started from another theta_0", done.stderr)
 
     def test_a_damaged_state_is_not_resumed(self):
         self.learn("--checkpoint", "kept")
@@ -304,6 +353,54 @@ class Usage(LearnCase):
         version, _ = self.call("--version")
         self.assertIn("CPU kernels: baseline", version)
         self.assertRegex(version, r"CUDA kernels: (not )?built")
+
+    def run_with(self, environment, program, *arguments):
+        return subprocess.run([program, *map(str, arguments)], cwd=self.directory, capture_output=True, text=True,
+                              timeout=LONGEST_S, check=False, env=environment)
+
+    def test_a_cpu_module_that_cannot_be_opened_is_done_without(self):
+        plain = {key: value for key, value in os.environ.items() if key != "MILLRACE_CPU_ISA"}
+        (self.directory / "bin").mkdir()
+        for file in [MILLRACE, *MILLRACE.parent.glob("millrace_cpu_*.so")]:
+            shutil.copy(file, self.directory / "bin")
+        copy = self.directory / "bin/millrace"
+        widest = re.search(r"learner runs on CPU (?:x86-64-)?(\w+)", self.run_with(plain, copy, "devices").stdout)[1]
+        if widest == "baseline":
+            self.skipTest("no module runs here")
+        for module, rest in [("v4", "x86-64-v3"), ("v3", "baseline")]:
+            if module > widest:
+                continue
+            (self.directory / f"bin/millrace_cpu_{module}.so").write_bytes(b"not a shared object")
+            done = self.run_with(plain, copy, "devices")
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertIn(f"learner runs on CPU {rest}", done.stdout)
+            self.assertIn(f"millrace_cpu_{module}.so cannot be opened", done.stdout)
+            learnt = self.run_with(plain, copy, "learn", self.tiny, "--set", "horizon.updates=1")
+            self.assertEqual(learnt.returncode, 0)
+            self.assertIn(f"millrace_cpu_{module}.so cannot be opened", learnt.stderr)
+            forced = self.run_with({**plain, "MILLRACE_CPU_ISA": module}, copy, "learn", self.tiny)
+            self.assertEqual((forced.returncode, forced.stdout), (1, ""))
+            self.assertIn(f"MILLRACE_CPU_ISA asks for {module}", forced.stderr)
+            self.assertIn(f"millrace_cpu_{module}.so cannot be opened", forced.stderr)
+
+    def test_devices_says_what_is_wrong_with_a_forced_instruction_set(self):
+        done = self.run_with({**os.environ, "MILLRACE_CPU_ISA": "v5"}, MILLRACE, "devices")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        self.assertRegex(done.stdout, r'(?m)^ +MILLRACE_CPU_ISA is "v5"; it must be baseline, v3 or v4\.$')
+        self.assertNotIn("runs on", done.stdout)
+
+    def test_a_gpu_is_used_only_by_those_who_ask_for_it(self):
+        driver = MILLRACE.parent / "tests/kernels/fake_driver"
+        if not driver.exists():
+            self.skipTest("the driver that claims GPUs is not built")
+        fake = {**os.environ, "LD_LIBRARY_PATH": str(driver), "MILLRACE_FAKE_GPUS": "13000;NVIDIA H200,9,0"}
+        self.assertIn("GPU 0: NVIDIA H200", self.run_with(fake, MILLRACE, "devices").stdout)
+        learnt = self.run_with(fake, MILLRACE, "learn", self.tiny, "--format", "json")
+        self.assertEqual(learnt.returncode, 0)
+        self.assertIn("A GPU is there, but", learnt.stderr)
+        self.assertEqual(learnt.stdout, self.learn("--format", "json")[0])
+        quiet = self.run_with(fake, MILLRACE, "learn", self.tiny, "--quiet")
+        self.assertEqual((quiet.returncode, quiet.stderr), (0, ""))
 
     def test_a_gpu_that_is_not_there(self):
         if "GPU: none" not in self.call("devices")[0]:

@@ -3,8 +3,10 @@
 
 Runs every shipped scenario and every good one of the decoder's corpus, shortened, in both builds with one thread and
 with two. Equal JSON includes the digest of the order of all events, so this holds optimised code against sanitised, or
-one compiler against another.
+one compiler against another. Scenarios with a learner are left out: a compiler may order the sums of a model's
+arithmetic in its own way.
 """
+import json
 import pathlib
 import subprocess
 import sys
@@ -48,6 +50,7 @@ def main(arguments):
     root = pathlib.Path(arguments[2]).resolve()
     shipped = sorted((root / "scenarios").glob("*.json")) + sorted((root / "scenarios" / "paper").glob("*.json"))
     corpus = sorted((root / "tests" / "scenario" / "corpus" / "good").glob("*.json"))
+    corpus = [file for file in corpus if "learner" not in json.loads(file.read_text(encoding="utf-8"))]
     failures = 0
     if len(shipped) < 13 or len(corpus) < 15:
         print(f"scenarios are missing: found {len(shipped)} shipped and {len(corpus)} in the corpus", file=sys.stderr)

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>
+#include <thread>
 
 #include "kernels/cpu/thread_pool.h"
 #include "tests/kernels/compare.h"
@@ -47,6 +48,23 @@ TEST_CASE("the exception of the lowest task comes out of a pool, which goes on w
                                       }),
                              "5", std::runtime_error);
         CHECK(finished == 18);
+    }
+}
+
+TEST_CASE("a pool wakes no more threads than there are tasks") {
+    ThreadPool pool(8);
+    for (int round = 0; round < 200; ++round) {
+        std::atomic<int> begun = 0;
+        std::atomic<int> highest_lane = 0;
+        pool.run(3, [&](int, int lane) {
+            ++begun;
+            while (begun < 3) {  // so that each task is in a thread of its own
+                std::this_thread::yield();
+            }
+            for (int seen = highest_lane; seen < lane && !highest_lane.compare_exchange_weak(seen, lane);) {
+            }
+        });
+        REQUIRE(highest_lane == 2);
     }
 }
 

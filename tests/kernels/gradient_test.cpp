@@ -99,7 +99,6 @@ double objective_value(const ObjectiveRule& rule, double advantage, const std::v
                 break;
         }
     }
-    // A sequence's ratio stands in the sum once per token, and each token takes part in each.
     return sum / static_cast<double>(old.size());
 }
 
@@ -152,7 +151,10 @@ TEST_CASE("the weights of an objective are its gradient by the log-probabilities
                         (2 * step);
                     if (ratio == RatioKind::sequence &&
                         (kind == ObjectiveKind::grpo || kind == ObjectiveKind::reinforce)) {
-                        slope /= 4;
+                        // In the value above the product of ratios stands in the terms of all tokens, so log p of one
+                        // moves as many terms as there are tokens. By definition (RatioKind) its gradient is that of
+                        // its own term alone.
+                        slope /= static_cast<double>(old.size());
                     }
                     CHECK(weight[t] == doctest::Approx(0.5 * slope).epsilon(1e-6));
                 }

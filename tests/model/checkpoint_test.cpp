@@ -2,12 +2,15 @@
 
 #include <doctest/doctest.h>
 
+#include <atomic>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <iterator>
 #include <stdexcept>
+#include <thread>
+#include <vector>
 
 #include "model/warm_start.h"
 #include "model/weights.h"
@@ -91,7 +94,11 @@ TEST_CASE("what was written is read") {
     CHECK(read.weights == written.weights);
     CHECK(read.first_moment == written.first_moment);
     CHECK(read.second_moment == written.second_moment);
-    CHECK_FALSE(std::filesystem::exists(file.path() + ".unfinished"));
+    const std::filesystem::path path = file.path();
+    for (const auto& entry : std::filesystem::directory_iterator(path.parent_path())) {
+        const std::string name = entry.path().filename().string();
+        CHECK((name == path.filename().string() || !name.starts_with(path.filename().string())));
+    }
 }
 
 TEST_CASE("files that are not whole and sound are refused, and the message says why") {
@@ -135,6 +142,29 @@ TEST_CASE("arrays that do not belong to the shape are refused") {
     checkpoint.shape.heads = 3;
     write_checkpoint(file.path(), checkpoint);
     CHECK(mentions(refusal(file), "impossible model"));
+}
+
+TEST_CASE("those who write one checkpoint at a time do not write into each other's file") {
+    const TemporaryFile file("contended");
+    const Checkpoint<float> checkpoint = some_checkpoint();
+    std::vector<std::thread> writers;
+    std::atomic<int> failures = 0;
+    for (int i = 0; i < 4; ++i) {
+        writers.emplace_back([&] {
+            for (int time = 0; time < 20; ++time) {
+                try {
+                    write_checkpoint(file.path(), checkpoint);
+                    failures += read_checkpoint<float>(file.path()).weights == checkpoint.weights ? 0 : 1;
+                } catch (const std::runtime_error&) {
+                    ++failures;
+                }
+            }
+        });
+    }
+    for (std::thread& writer : writers) {
+        writer.join();
+    }
+    CHECK(failures == 0);
 }
 
 TEST_CASE("a failed write leaves the old file and no new one") {

@@ -117,8 +117,54 @@ TEST_CASE("an interrupted and resumed run ends in the same bytes as one that was
         CHECK(rest.reports.back().replicas[s].trained_tokens == whole.reports.back().replicas[s].trained_tokens);
     }
 
-    settings.learner.optimizer.learning_rate *= 2.0;
-    CHECK_THROWS_AS(run(settings), std::runtime_error);
+    std::filesystem::remove(path);
+}
+
+TEST_CASE("a run that cannot be resumed is told why") {
+    const std::string path = path_of("refused");
+    LearnSettings settings = small_run(5, {1});
+    settings.checkpoint = path;
+    run(settings);
+    settings.resume = path;
+    const auto refusal = [](const LearnSettings& changed) -> std::string {
+        try {
+            run(changed);
+        } catch (const std::runtime_error& error) {
+            return error.what();
+        }
+        return "accepted";
+    };
+    CHECK(refusal(settings) == "accepted");
+    LearnSettings changed = settings;
+    changed.updates = 4;
+    CHECK(refusal(changed).find("has made 5 updates, more than the 4") != std::string::npos);
+    changed = settings;
+    changed.learner.optimizer.learning_rate *= 2.0;
+    CHECK(refusal(changed).find("from this theta_0, but with other seeds") != std::string::npos);
+    changed = settings;
+    changed.seeds = {2};
+    CHECK(refusal(changed).find("from this theta_0, but with other seeds") != std::string::npos);
+    changed = settings;
+    ++changed.learner.warm_start.updates;
+    CHECK(refusal(changed).find("started from another theta_0") != std::string::npos);
+    std::filesystem::remove(path);
+}
+
+TEST_CASE("a run stopped before its first update is resumed from the start") {
+    const std::string path = path_of("stopped_at_0");
+    LearnSettings settings = small_run(5, {1});
+    settings.checkpoint = path;
+    const auto backend = make_cpu_backend(1);
+    const std::atomic<bool> stop = true;
+    LearnEvents events;
+    events.stop = &stop;
+    CHECK(learn(*backend, settings, events).updates == 0);
+    settings.resume = path;
+    const Run resumed = run(settings);
+    settings.resume.reset();
+    const Run whole = run(settings);
+    CHECK(resumed.result.final_hash == whole.result.final_hash);
+    CHECK(resumed.reports.size() == whole.reports.size());
     std::filesystem::remove(path);
 }
 

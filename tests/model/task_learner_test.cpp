@@ -48,7 +48,7 @@ TEST_CASE("training prompts are never held-out ones") {
     const auto backend = make_reference_backend(1);
     auto learner = small_learner(*backend, {1});
     for (const TaskRollout& rollout : learner.generate_next(learner.policy(), 50, 2)) {
-        CHECK(split_of(std::span(rollout.tokens).first(small_prompt)) == Split::train);
+        CHECK(learner.task().split_of(std::span(rollout.tokens).first(small_prompt)) == Split::train);
     }
     CHECK(learner.counters().rollouts == 100);
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -97,8 +98,9 @@ TEST_CASE("train and held-out prompts are never the same, whatever the seeds") {
             train.insert(prompt_of(task, Split::train, index % 5, index));
             held_out.insert(prompt_of(task, Split::held_out, index % 3, index));
         }
-        CHECK(std::ranges::all_of(train, [](const auto& prompt) { return split_of(prompt) == Split::train; }));
-        CHECK(std::ranges::all_of(held_out, [](const auto& prompt) { return split_of(prompt) == Split::held_out; }));
+        CHECK(std::ranges::all_of(train, [&](const auto& prompt) { return task.split_of(prompt) == Split::train; }));
+        CHECK(std::ranges::all_of(held_out,
+                                  [&](const auto& prompt) { return task.split_of(prompt) == Split::held_out; }));
         CHECK(std::ranges::none_of(held_out, [&](const auto& prompt) { return train.contains(prompt); }));
     }
 }
@@ -109,7 +111,7 @@ TEST_CASE("one prompt in eight is held out, and neither a single token nor the p
     int held_out_even = 0;                               // the sum of the digits is even
     std::array<std::array<int, 10>, 4> held_out_with{};  // [position][digit]
     for (const std::vector<Token>& prompt : all_sort_prompts_of_four_digits(task)) {
-        if (split_of(prompt) == Split::held_out) {
+        if (task.split_of(prompt) == Split::held_out) {
             ++held_out;
             held_out_even += std::accumulate(prompt.begin(), prompt.end(), 0) % 2 == 0 ? 1 : 0;  // so is '=', 10
             for (std::size_t position = 0; position < 4; ++position) {
@@ -126,12 +128,61 @@ TEST_CASE("one prompt in eight is held out, and neither a single token nor the p
     }
 }
 
+TEST_CASE("a countdown in all orders of its numbers is on one side of the split") {
+    for (const int count : {3, 4}) {
+        const Task task({TaskKind::countdown, count});
+        std::map<std::string, std::set<Split>> sides;  // of the question: the sorted numbers and the target
+        int prompts_held_out = 0;
+        const std::set<std::string> all = all_countdown_prompts(count);
+        for (const std::string& text : all) {
+            const Split side = task.split_of(padded(task, text));
+            std::string question = text;
+            std::ranges::sort(question.begin(), question.begin() + count);
+            sides[question].insert(side);
+            prompts_held_out += side == Split::held_out ? 1 : 0;
+        }
+        CHECK(std::ranges::all_of(sides, [](const auto& question) { return question.second.size() == 1; }));
+        const auto held_out = std::ranges::count_if(
+            sides, [](const auto& question) { return question.second.contains(Split::held_out); });
+        const auto questions = static_cast<double>(sides.size());
+        MESSAGE(count << " numbers: " << held_out << " of " << questions << " questions held out");
+        CHECK(std::abs(static_cast<double>(held_out) - questions / 8) < tolerance(questions, 1.0 / 8));
+        CHECK(prompts_held_out * 8 > 0.85 * static_cast<double>(all.size()));
+        CHECK(prompts_held_out * 8 < 1.15 * static_cast<double>(all.size()));
+    }
+}
+
+TEST_CASE("a sum and the sum of its swapped operands are on one side of the split") {
+    const Task task({TaskKind::addition, 2});
+    int held_out = 0;
+    int apart = 0;
+    const auto side = [&task](int a, int b) {
+        return task.split_of(padded(task, std::to_string(a) + '+' + std::to_string(b) + '='));
+    };
+    for (int a = 0; a < 100; ++a) {
+        for (int b = a; b < 100; ++b) {
+            held_out += side(a, b) == Split::held_out ? 1 : 0;
+            apart += side(a, b) != side(b, a) ? 1 : 0;
+        }
+    }
+    CHECK(apart == 0);
+    CHECK(std::abs(held_out - 5050 / 8) < tolerance(5050, 1.0 / 8));
+    // Of the largest operands too, which are compared digit by digit.
+    const Task long_sums({TaskKind::addition, 16});
+    for (std::uint64_t index = 0; index < 200; ++index) {
+        const std::string text = without("_=", long_sums.to_text(prompt_of(long_sums, Split::held_out, 2, index)));
+        const std::size_t plus = text.find('+');
+        const std::string swapped = text.substr(plus + 1) + '+' + text.substr(0, plus) + '=';
+        CHECK(long_sums.split_of(padded(long_sums, swapped)) == Split::held_out);
+    }
+}
+
 TEST_CASE("a stream repeats prompts as often as independent draws from its split do") {
     const Task task({TaskKind::sort, 4});
     const auto prompts = all_sort_prompts_of_four_digits(task);
     for (const Split split : splits) {
         const auto size = static_cast<double>(
-            std::ranges::count_if(prompts, [split](const auto& prompt) { return split_of(prompt) == split; }));
+            std::ranges::count_if(prompts, [&](const auto& prompt) { return task.split_of(prompt) == split; }));
         const int draws = static_cast<int>(size);
         std::set<std::vector<Token>> distinct;
         for (int index = 0; index < draws; ++index) {

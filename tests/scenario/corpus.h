@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "sim/scenario/diagnostics.h"
+#include "sim/scenario/learn_file.h"
 #include "sim/scenario/vocabulary.h"
 
 namespace millrace::corpus {
@@ -41,6 +42,17 @@ inline std::vector<fs::path> json_files(const fs::path& directory) {
         }
     }
     std::sort(files.begin(), files.end());
+    return files;
+}
+
+enum class FileKind { scenario, learn_file };
+
+/// The files of scenarios/learn that are of this kind: pipelines with a learner stand there beside learn files.
+inline std::vector<fs::path> shipped_to_learn(FileKind kind) {
+    std::vector<fs::path> files = json_files(source_dir / "scenarios/learn");
+    std::erase_if(files, [&](const fs::path& file) {
+        return is_learn_file(std::string_view(read(file))) != (kind == FileKind::learn_file);
+    });
     return files;
 }
 

@@ -1,10 +1,9 @@
 #include "tools/millrace/any_backend.h"
 
-#include <stdexcept>
-
 #include "kernels/backends.h"
 #include "kernels/cuda/load.h"
 #include "kernels/devices.h"
+#include "version.h"
 
 namespace millrace {
 namespace {
@@ -20,13 +19,12 @@ BackendChoice open_backend(const std::string& name, std::int64_t threads) {
     if (name == "cuda") {
         return {make_cuda_backend(), ""};
     }
-    std::string remark;
+    std::string remark = cpu_backend_remark();
+    // Until the CUDA kernels have run on hardware, a GPU is used only by those who ask for it.
     if (name == "auto" && !find_cuda_devices().devices.empty()) {
-        try {
-            return {make_cuda_backend(), ""};
-        } catch (const std::runtime_error& error) {
-            remark = error.what();
-        }
+        remark = cuda_built ? "A GPU is there, but the CUDA kernels have not been checked on hardware yet: --backend "
+                              "cuda uses it, tools/gpu-check checks it."
+                            : "A GPU is there, but this millrace was built without the CUDA Toolkit.";
     }
     return {make_cpu_backend(static_cast<int>(threads)), remark};
 }

@@ -15,11 +15,11 @@ using AnyBackend = std::variant<std::unique_ptr<Backend<Float32>>, std::unique_p
 
 struct BackendChoice {
     AnyBackend backend;
-    std::string remark;  ///< why a GPU that is there is not used; a sentence, or empty
+    std::string remark;  ///< why a GPU, or a part of the CPU, is there and not used; sentences, or empty
 };
 
-/// `name` is "cpu", "cuda", or "auto": a GPU where there is one that can be used, else the CPU with `threads`. Throws
-/// std::runtime_error when it is "cuda" and there is none.
+/// `name` is "cpu", with `threads`; "cuda"; or "auto", which is the CPU as long as the CUDA kernels have not been
+/// checked on hardware. Throws std::runtime_error when it is "cuda" and there is no GPU that can be used.
 BackendChoice open_backend(const std::string& name, std::int64_t threads);
 
 /// For people, with the number format: "CPU x86-64-v4, 2 threads (fp32)".

@@ -14,9 +14,10 @@ namespace {
 namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
-/// The part of the settings that decides what the updates do and how they are looked at.
-Json what_must_agree(const std::string& resolved_json) {
-    Json settings = Json::parse(resolved_json, nullptr, false);
+/// The part of the settings that decides what the updates do and how they are looked at. Not an object if `text` is not
+/// that of settings.
+Json what_must_agree(const std::string& text) {
+    Json settings = Json::parse(text, nullptr, false);
     for (const char* free : {"name", "description", "horizon"}) {
         if (settings.is_object()) {
             settings.erase(free);
@@ -56,7 +57,8 @@ std::string contents(const std::string& path) {
 
 }  // namespace
 
-CheckpointFolder::CheckpointFolder(const std::string& path, bool resume, const LearnFile& file) : path_(path) {
+CheckpointFolder::CheckpointFolder(const std::string& path, bool resume, const LearnFile& file)
+    : path_(path), settings_(file.resolved_json) {
     std::error_code failed;
     fs::create_directories(path, failed);
     if (failed || !fs::is_directory(path, failed)) {
@@ -69,33 +71,36 @@ CheckpointFolder::CheckpointFolder(const std::string& path, bool resume, const L
     if (!holds_a_run && resume) {
         throw UsageError("there is nothing to resume in " + path);
     }
-    const std::string settings_path = path + "/settings.json";
     if (resume) {
-        const std::string there =
-            first_difference(what_must_agree(contents(settings_path)), what_must_agree(file.resolved_json));
+        if (!fs::exists(settings_path(), failed)) {
+            throw std::runtime_error(path + " cannot be resumed: its settings.json is missing");
+        }
+        const Json before = what_must_agree(contents(settings_path()));
+        if (!before.is_object()) {
+            throw std::runtime_error(path + " cannot be resumed: its settings.json is damaged");
+        }
+        const std::string there = first_difference(before, what_must_agree(settings_));
         if (!there.empty()) {
             throw std::runtime_error("the run in " + path + " has other settings, first of all " + there +
                                      "; only the number of updates may change");
         }
     }
-    SafeFile settings(settings_path);
-    settings.stream() << file.resolved_json << '\n';
-    settings.commit();
-    if (!resume) {
-        curve_.open(curve_path(), std::ios::binary | std::ios::trunc);
-    }
+    static_cast<void>(SafeFile(settings_path()));  // says what is wrong with the folder before any work is done
 }
 
-LearnCurve CheckpointFolder::take_up_curve(std::int64_t last, std::int64_t replications) {
+LearnCurve CheckpointFolder::start(std::int64_t update, std::int64_t replications) {
     LearnCurve curve;
-    {
+    if (update > 0) {  // what was reported of update 0 will be reported again
         std::ifstream file(curve_path(), std::ios::binary);
         try {
-            curve.read(file, last, static_cast<std::size_t>(replications));
+            curve.read(file, update, static_cast<std::size_t>(replications));
         } catch (const std::exception& error) {
             throw std::runtime_error(path_ + " cannot be resumed: " + error.what());
         }
     }
+    SafeFile settings(settings_path());
+    settings.stream() << settings_ << '\n';
+    settings.commit();
     SafeFile kept(curve_path());
     kept.stream() << curve.text();
     kept.commit();

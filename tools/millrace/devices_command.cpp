@@ -31,7 +31,11 @@ std::string devices_report() {
     const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
     text << "CPU: " << cpu_model() << ", " << threads << (threads == 1 ? " thread" : " threads") << "\n";
     try {
-        text << "     the learner runs on " << make_cpu_backend(1)->name() << " (--jobs takes more)\n";
+        const std::string name = make_cpu_backend(1)->name();
+        text << "     the learner runs on " << name << " (--jobs takes more)\n";
+        if (const std::string remark = cpu_backend_remark(); !remark.empty()) {
+            text << "     not with all that this CPU can do: " << remark << "\n";
+        }
     } catch (const std::runtime_error& error) {
         text << "     " << error.what() << "\n";
     }

@@ -4,7 +4,22 @@ namespace millrace {
 namespace {
 
 std::atomic<bool> came{false};
-static_assert(std::atomic<bool>::is_always_lock_free, "set in a signal handler");
+
+sigset_t interrupts() {
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGINT);
+    sigaddset(&set, SIGTERM);
+    return set;
+}
+
+/// As if nobody had asked to be told.
+void end_program(int signal) {
+    const sigset_t set = interrupts();
+    std::signal(signal, SIG_DFL);
+    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    std::raise(signal);
+}
 
 }  // namespace
 
@@ -13,16 +28,23 @@ const std::atomic<bool>& interrupted() {
 }
 
 InterruptGuard::InterruptGuard() {
-    struct sigaction action {};
-    action.sa_handler = [](int) { came = true; };
-    action.sa_flags = static_cast<int>(SA_RESETHAND);
-    sigaction(SIGINT, &action, &previous_interrupt_);
-    sigaction(SIGTERM, &action, &previous_terminate_);
+    const sigset_t set = interrupts();
+    pthread_sigmask(SIG_BLOCK, &set, &previous_);
+    waiting_ = std::thread([this, set] {
+        int signal = 0;
+        while (sigwait(&set, &signal) == 0 && !over_) {
+            if (came.exchange(true)) {
+                end_program(signal);
+            }
+        }
+    });
 }
 
 InterruptGuard::~InterruptGuard() {
-    sigaction(SIGINT, &previous_interrupt_, nullptr);
-    sigaction(SIGTERM, &previous_terminate_, nullptr);
+    over_ = true;
+    pthread_kill(waiting_.native_handle(), SIGTERM);  // so that it looks up
+    waiting_.join();
+    pthread_sigmask(SIG_SETMASK, &previous_, nullptr);
 }
 
 }  // namespace millrace

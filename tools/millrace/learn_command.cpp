@@ -96,8 +96,8 @@ class Session {
         outcome_.warm_start_s = seconds_since(started_);
         learning_from_ = Clock::now();
         progress_.start_clock();
-        if (start.update > 0) {
-            outcome_.curve = folder_->take_up_curve(start.update, file_.replications);
+        if (folder_) {
+            outcome_.curve = folder_->start(start.update, file_.replications);
             curve_file_.write(outcome_.curve.text());
         }
         stop_ = interrupted().load();
@@ -148,17 +148,15 @@ int learn_command(const LearnCommandOptions& options) {
         throw UsageError("--resume needs --checkpoint: the folder of the run to go on with");
     }
     ResultFiles files(options.output, options.curve, options.input.file, {"the learn file", "the curve"});
+    std::optional<InterruptGuard> guard(std::in_place);  // before the backend makes its threads
     BackendChoice chosen = open_backend(options.backend, options.jobs);
     if (!chosen.remark.empty() && !options.quiet) {
-        std::cerr << "The GPU is not used. " << chosen.remark << '\n';
+        std::cerr << chosen.remark << '\n';
     }
 
     const std::string started = time_of_day();
-    LearnOutcome outcome;
-    {
-        const InterruptGuard guard;
-        outcome = Session(options, file).run(chosen.backend);
-    }
+    LearnOutcome outcome = Session(options, file).run(chosen.backend);
+    guard.reset();
     if (outcome.curve.empty()) {
         std::cerr << "Interrupted before the first evaluation: there is nothing to report.\n";
         return exit_interrupted;

@@ -135,7 +135,7 @@ struct SharedOptions {
             ->capture_default_str();
     }
     static void add_backend(CLI::App* app, std::string& backend) {
-        app->add_option("--backend", backend, "Where to compute; auto is a GPU where there is one")
+        app->add_option("--backend", backend, "Where to compute; auto is the CPU for now, as GPUs are not checked yet")
             ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
             ->capture_default_str();
     }
@@ -187,6 +187,11 @@ int run(int argc, char** argv) {
     run->add_option("--steps", run_options.steps, "Write one JSON line per update and replication to FILE")
         ->type_name("FILE")
         ->check(file_name);
+    run->add_option("--curve", run_options.curve,
+                    "Write one JSON line per evaluation of a scenario's learner to FILE, as they come")
+        ->type_name("FILE")
+        ->check(file_name);
+    SharedOptions::add_backend(run, run_options.backend);
     run->add_flag("--quiet", run_options.quiet, "No progress on standard error");
 
     LearnCommandOptions learn_options;

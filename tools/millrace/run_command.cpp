@@ -3,12 +3,14 @@
 #include <chrono>
 #include <iostream>
 #include <memory>
+#include <optional>
 
 #include "sim/scenario/decode.h"
 #include "sim/sweep/replications.h"
 #include "sim/sweep/result_document.h"
 #include "tools/millrace/interrupt.h"
 #include "tools/millrace/manifest.h"
+#include "tools/millrace/pipeline_learning.h"
 #include "tools/millrace/progress_line.h"
 #include "tools/millrace/result_files.h"
 #include "tools/millrace/run_table.h"
@@ -21,18 +23,39 @@ int run_command(const RunCommandOptions& options) {
     ResultFiles files(options.output, options.steps, options.scenario.file, {"the scenario", "the step log"});
     const auto steps = options.steps.empty() ? nullptr : std::make_unique<SafeFile>(options.steps);
 
+    if (!options.curve.empty() && !scenario.learner) {
+        throw UsageError("--curve is for scenarios with a learner: this one has none");
+    }
+    if (!options.curve.empty() && (options.curve == options.output || options.curve == options.steps)) {
+        throw UsageError("the curve needs a file of its own, not " + options.curve);
+    }
+    ResultFiles("", options.curve, options.scenario.file, {"the scenario", "the curve"});
+
     const std::string started = time_of_day();
     const auto start = std::chrono::steady_clock::now();
     RunResult result;
+    std::optional<PipelineLearning> learning;
     {
         const InterruptGuard guard;
-        ProgressLine progress("simulating", !options.quiet);
+        if (scenario.learner) {
+            learning.emplace(scenario, options.backend, options.jobs, options.curve);
+            if (!learning->remark().empty() && !options.quiet) {
+                std::cerr << learning->remark() << '\n';
+            }
+        }
+        ProgressLine progress(learning ? "learning" : "simulating", !options.quiet);
         RunOptions run;
         run.jobs = options.jobs;
         run.interrupt = &interrupted();
         run.progress = [&](double share) { progress.show(share); };
         run.steps = steps ? &steps->stream() : nullptr;
+        if (learning) {
+            run.make_learner = [&](std::int64_t replication) { return learning->make(replication); };
+        }
         result = run_replications(scenario, run);
+        if (learning) {
+            learning->finish(result);
+        }
     }
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
 
@@ -41,20 +64,25 @@ int run_command(const RunCommandOptions& options) {
         return exit_interrupted;
     }
 
+    nlohmann::ordered_json document = result_document(scenario, result);
+    if (learning) {
+        document["learner"] = learning->document();
+    }
+    const std::string json = document.dump(2) + "\n";
     const std::string format = options.output == "-" ? "json" : options.format;
     if (format == "json") {
-        std::cout << result_json(scenario, result);
+        std::cout << json;
     } else if (format == "csv") {
         std::cout << result_csv(scenario, result);
     } else {
-        std::cout << run_table(scenario, result, options.changes_model);
+        std::cout << run_table(scenario, result, options.changes_model) << (learning ? learning->table() : "");
     }
     nlohmann::ordered_json made = manifest(options.command_line, "Philox2x64-10, keyed by purpose", started);
     made["wall_s"] = wall.count();
     made["jobs"] = options.jobs;
     made["events"] = result.events;
-    made["device"] = "cpu";
-    files.write(result_json(scenario, result), made);
+    made["device"] = learning ? learning->backend_name() : "cpu";
+    files.write(json, made);
     if (steps) {
         steps->commit();
     }

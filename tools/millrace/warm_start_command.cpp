@@ -54,6 +54,9 @@ int warm_start_command(const WarmStartOptions& options) {
     static_cast<void>(ResultFiles("", options.output, options.input.file, {"the learn file", "theta_0"}));
     static_cast<void>(SafeFile(options.output));  // says what is wrong with the path before the work, not after it
     BackendChoice chosen = open_backend(options.backend, options.jobs);
+    if (!chosen.remark.empty()) {
+        std::cerr << chosen.remark << '\n';
+    }
     const Made made = std::visit([&](auto& one) { return make(*one, file.learner, options.output); }, chosen.backend);
 
     const auto row = [](const char* name, const std::string& value) {

@@ -1,0 +1,72 @@
+// What a learner adds to `millrace run`: one is made for every replication, and its curves become part of the result.
+#pragma once
+
+#include <cstdint>
+#include <fstream>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/pipeline_learner.h"
+#include "sim/sweep/replications.h"
+#include "tools/millrace/any_backend.h"
+
+namespace millrace {
+
+class PipelineLearning {
+   public:
+    /// Makes or reads theta_0 of a scenario that has a learner. `curve` is the file for the rows of the curves, which
+    /// are written as they come and put in order at the end; empty: none.
+    PipelineLearning(const Scenario& scenario, const std::string& backend, std::int64_t jobs, const std::string& curve);
+
+    /// For RunOptions::make_learner.
+    std::shared_ptr<Learner> make(std::int64_t replication);
+
+    /// After the run: puts the learning metrics into the result and the curve file into order.
+    void finish(RunResult& result);
+
+    /// The section `learner` of the result document: where learning started, the curves, quartiles over seeds.
+    nlohmann::ordered_json document() const;
+    /// The part of the table that is about learning.
+    std::string table() const;
+    const std::string& backend_name() const { return backend_name_; }
+    /// Why it is not a faster one; a sentence, or empty.
+    const std::string& remark() const { return remark_; }
+
+   private:
+    using Row = nlohmann::ordered_json;
+
+    /// One replica of one replication: a model that learns from prompts and samples of its own.
+    struct Seed {
+        std::vector<Row> rows;
+        double to_target = 0.0;      ///< units until the smoothed pass@1 reaches the target; infinite: never
+        double to_98_percent = 0.0;  ///< the same for 98 % of its own best
+
+        /// Mean of the last three evaluations.
+        double at_end(std::string_view key) const;
+        std::vector<double> column(std::string_view key) const;
+    };
+
+    template <typename P>
+    std::shared_ptr<Learner> make_on(std::unique_ptr<Backend<P>> backend, std::int64_t replication);
+    void note(std::int64_t replication, const CurvePoint& point);
+
+    const Scenario& scenario_;
+    FirstOrderCosts costs_;
+    std::string backend_choice_;
+    std::string backend_name_;
+    std::string remark_;
+    std::int64_t threads_;  ///< of one replication
+    std::vector<float> theta_0_;
+    std::string theta_0_hash_;
+    std::string curve_path_;
+    std::ofstream curve_file_;
+    std::mutex curve_file_mutex_;
+    std::vector<Seed> seeds_;                  ///< by replication, then by replica
+    std::vector<std::string> weights_hashes_;  ///< by replication, at its end; empty when it was interrupted
+};
+
+}  // namespace millrace
