@@ -7,11 +7,11 @@
 #include <iostream>
 #include <optional>
 
-#include "sim/engine/random.h"
 #include "tools/millrace/any_backend.h"
 #include "tools/millrace/checkpoint_folder.h"
 #include "tools/millrace/interrupt.h"
 #include "tools/millrace/learn_result.h"
+#include "tools/millrace/learner_seeds.h"
 #include "tools/millrace/manifest.h"
 #include "tools/millrace/progress_line.h"
 #include "tools/millrace/result_files.h"
@@ -33,9 +33,7 @@ LearnSettings settings_of(const LearnFile& file) {
     settings.group_size = file.group_size;
     settings.seeds.clear();
     for (std::int64_t replication = 0; replication < file.replications; ++replication) {
-        // Far apart, so that no replication of one seed is one of another.
-        constexpr std::uint64_t purpose = 0x6c6561726e;  // "learn"
-        settings.seeds.push_back(philox2x64({static_cast<std::uint64_t>(replication), purpose}, file.seed)[0]);
+        settings.seeds.push_back(learner_seed(file.seed, replication));
     }
     return settings;
 }

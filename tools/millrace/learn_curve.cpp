@@ -8,11 +8,6 @@ namespace {
 
 using Row = LearnCurve::Row;
 
-/// JSON has no word for what is not a number, or not there.
-Row value(std::optional<double> number) {
-    return number && std::isfinite(*number) ? Row(*number) : Row(nullptr);
-}
-
 }  // namespace
 
 const std::vector<CurveColumn>& curve_columns() {
@@ -28,6 +23,30 @@ const std::vector<CurveColumn>& curve_columns() {
     return columns;
 }
 
+Row json_number(std::optional<double> number) {
+    return number && std::isfinite(*number) ? Row(*number) : Row(nullptr);
+}
+
+void put_evaluation(Row& row, const Evaluation& evaluation) {
+    row["learner/pass@1"] = json_number(evaluation.pass_at_1);
+    row["learner/pass@4"] = json_number(evaluation.pass_at_4);
+    row["learner/pass@16"] = json_number(evaluation.pass_at_16);
+    row["learner/greedy"] = json_number(evaluation.greedy);
+    row["learner/entropy"] = json_number(evaluation.entropy);
+}
+
+void put_statistics(Row& row, const std::optional<UpdateStatistics>& statistics) {
+    const auto put = [&](const char* key, double UpdateStatistics::*number) {
+        row[key] = statistics ? json_number((*statistics).*number) : Row(nullptr);
+    };
+    put("updates/trained_sequences", &UpdateStatistics::trained_sequences);
+    put("updates/ratio_deviation", &UpdateStatistics::mean_abs_ratio_minus_1);
+    put("updates/clipped_fraction", &UpdateStatistics::clipped_fraction);
+    put("updates/ess_token", &UpdateStatistics::ess_token);
+    put("updates/ess_sequence", &UpdateStatistics::ess_sequence);
+    put("updates/gradient_norm", &UpdateStatistics::gradient_norm);
+}
+
 std::string LearnCurve::add(const LearnReport& report) {
     std::string lines;
     for (std::size_t r = 0; r < report.replicas.size(); ++r) {
@@ -36,23 +55,14 @@ std::string LearnCurve::add(const LearnReport& report) {
         Row row;
         row["update"] = report.update;
         row["replication"] = r;
-        row["learner/pass@1"] = value(evaluation.pass_at_1);
-        row["learner/pass@4"] = value(evaluation.pass_at_4);
-        row["learner/pass@16"] = value(evaluation.pass_at_16);
-        row["learner/greedy"] = value(evaluation.greedy);
-        row["learner/entropy"] = value(evaluation.entropy);
-        row["learner/answer_tokens"] = value(evaluation.answer_tokens);
+        put_evaluation(row, evaluation);
+        row["learner/answer_tokens"] = json_number(evaluation.answer_tokens);
         row["learner/generated_tokens"] = replica.generated_tokens;
         row["learner/trained_tokens"] = replica.trained_tokens;
         // Before the first update there is nothing to say of updates.
-        const auto of_updates = [&](double number) { return report.update > 0 ? value(number) : Row(nullptr); };
-        row["updates/reward"] = of_updates(replica.reward);
-        row["updates/trained_sequences"] = of_updates(replica.mean.trained_sequences);
-        row["updates/ratio_deviation"] = of_updates(replica.mean.mean_abs_ratio_minus_1);
-        row["updates/clipped_fraction"] = of_updates(replica.mean.clipped_fraction);
-        row["updates/ess_token"] = of_updates(replica.mean.ess_token);
-        row["updates/ess_sequence"] = of_updates(replica.mean.ess_sequence);
-        row["updates/gradient_norm"] = of_updates(replica.mean.gradient_norm);
+        const bool updated = report.update > 0;
+        row["updates/reward"] = updated ? json_number(replica.reward) : Row(nullptr);
+        put_statistics(row, updated ? std::optional(replica.mean) : std::nullopt);
         lines += row.dump() + "\n";
         rows_.push_back(std::move(row));
     }

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <ostream>
 #include <string>
 #include <string_view>
@@ -20,6 +21,14 @@ struct CurveColumn {
 
 /// In the order of a row, after "update" and "replication".
 const std::vector<CurveColumn>& curve_columns();
+
+/// JSON has no word for what is not a number, or not there: null.
+nlohmann::ordered_json json_number(std::optional<double> number);
+
+/// The columns of a row that say how good a policy is.
+void put_evaluation(nlohmann::ordered_json& row, const Evaluation& evaluation);
+/// Those of the updates since the row before; null where there has been none.
+void put_statistics(nlohmann::ordered_json& row, const std::optional<UpdateStatistics>& statistics);
 
 class LearnCurve {
    public:

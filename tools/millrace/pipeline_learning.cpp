@@ -5,13 +5,15 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "model/evaluation/first_passage.h"
 #include "model/warm_start.h"
-#include "sim/engine/random.h"
 #include "sim/sweep/formulas.h"
+#include "tools/millrace/learn_curve.h"
 #include "tools/millrace/learn_result.h"
+#include "tools/millrace/learner_seeds.h"
 #include "tools/millrace/safe_file.h"
 
 namespace millrace {
@@ -34,13 +36,7 @@ struct LearnerOnBackend {
     PipelineLearner<P> learner;
 };
 
-Json number(std::optional<double> value) {
-    return value && std::isfinite(*value) ? Json(*value) : Json(nullptr);
-}
-
 Json row_of(std::int64_t replication, std::size_t replica, const CurvePoint& point) {
-    const Evaluation& evaluation = point.evaluation[replica];
-    const UpdateStatistics& statistics = point.statistics[replica];
     Json row;
     row["replication"] = replication;
     row["replica"] = replica;
@@ -51,19 +47,8 @@ Json row_of(std::int64_t replication, std::size_t replica, const CurvePoint& poi
     row["time/wall_s"] = point.at_s;
     row["staleness/mean"] = point.staleness;
     row["replay/mean"] = point.replay;
-    row["learner/pass@1"] = number(evaluation.pass_at_1);
-    row["learner/pass@4"] = number(evaluation.pass_at_4);
-    row["learner/pass@16"] = number(evaluation.pass_at_16);
-    row["learner/greedy"] = number(evaluation.greedy);
-    row["learner/entropy"] = number(evaluation.entropy);
-    // Before the first update there is nothing to say of updates.
-    const auto of_updates = [&](double value) { return point.update > 0 ? number(value) : Json(nullptr); };
-    row["updates/trained_sequences"] = of_updates(statistics.trained_sequences);
-    row["updates/ratio_deviation"] = of_updates(statistics.mean_abs_ratio_minus_1);
-    row["updates/clipped_fraction"] = of_updates(statistics.clipped_fraction);
-    row["updates/ess_token"] = of_updates(statistics.ess_token);
-    row["updates/ess_sequence"] = of_updates(statistics.ess_sequence);
-    row["updates/gradient_norm"] = of_updates(statistics.gradient_norm);
+    put_evaluation(row, point.evaluation[replica]);
+    put_statistics(row, point.update > 0 ? std::optional(point.statistics[replica]) : std::nullopt);
     return row;
 }
 
@@ -71,7 +56,7 @@ Json row_of(std::int64_t replication, std::size_t replica, const CurvePoint& poi
 Json quartiles(const std::vector<double>& values) {
     Json json;
     for (const auto& [name, quarter] : {std::pair{"quartile_1", 1}, {"median", 2}, {"quartile_3", 3}}) {
-        json[name] = number(quartile(values, quarter));
+        json[name] = json_number(quartile(values, quarter));
     }
     return json;
 }
@@ -128,10 +113,7 @@ std::shared_ptr<Learner> PipelineLearning::make_on(std::unique_ptr<Backend<P>> b
 
     std::vector<std::uint64_t> seeds;
     for (std::int64_t replica = 0; replica < scenario_.learner->replicas; ++replica) {
-        // As in `millrace learn`: far apart, so that no seed of one scenario is one of another.
-        constexpr std::uint64_t purpose = 0x6c6561726e;  // "learn"
-        const auto number = static_cast<std::uint64_t>(replication * scenario_.learner->replicas + replica);
-        seeds.push_back(philox2x64({number, purpose}, scenario_.seed)[0]);
+        seeds.push_back(learner_seed(scenario_.seed, replication * scenario_.learner->replicas + replica));
     }
     const auto made = std::make_shared<LearnerOnBackend<P>>(std::move(backend), settings, seeds, theta_0_);
     PipelineLearner<P>& learner = made->learner;
@@ -158,8 +140,7 @@ void PipelineLearning::note(std::int64_t replication, const CurvePoint& point) {
     }
 }
 
-// ---- what it comes to
-// -------------------------------------------------------------------------------------------------
+// ---- what it comes to -----------------------------------------------------------------------------------------------
 
 std::vector<double> PipelineLearning::Seed::column(std::string_view key) const {
     std::vector<double> values;
@@ -236,8 +217,8 @@ Json PipelineLearning::document() const {
         Json json;
         json["replication"] = seed.rows.front().at("replication");
         json["replica"] = seed.rows.front().at("replica");
-        json["compute_to_target"] = number(seed.to_target);
-        json["compute_to_98_percent_of_best"] = number(seed.to_98_percent);
+        json["compute_to_target"] = json_number(seed.to_target);
+        json["compute_to_98_percent_of_best"] = json_number(seed.to_98_percent);
         Json& curve = json["curve"] = Json::object();
         for (const auto& [key, value] : seed.rows.front().items()) {
             if (key == "replication" || key == "replica") {
