@@ -1,0 +1,47 @@
+// What a sweep file comes to: the designs to run, and what is asked of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/scenario/scenario.h"
+
+namespace millrace {
+
+/// One point of a sweep: a scenario with the values of the axes put in.
+struct Design {
+    /// 16 hexadecimal digits, a hash of the resolved scenario: the same design has the same id wherever it is run.
+    std::string id;
+    std::string family;
+    std::vector<std::pair<std::string, std::string>> values;  ///< axis path and its value as JSON, in the file's order
+    std::optional<Scenario> scenario;                         ///< none when it is impossible
+    std::string error;                                        ///< why it is impossible; one line
+};
+
+struct Objective {
+    std::string metric;  ///< a metric key, e.g. "compute/gamma_simulated"
+    bool minimize = true;
+};
+
+/// How many replications a design gets: `least` at first; then, while the budget lasts, more for designs of which it is
+/// not decided whether they lie on the frontier, up to `most`. Equal for all designs when least == most.
+struct ReplicationPlan {
+    std::int64_t least = 10;
+    std::int64_t most = 10;
+    std::int64_t budget = 0;  ///< over all designs, the first `least` of each included; 0 when least == most
+};
+
+struct Sweep {
+    std::string name;
+    std::string description;
+    std::vector<Objective> objectives;  ///< 2 or 3
+    ReplicationPlan replications;
+    std::vector<Design> designs;  ///< in the order of families, then of axes, the last axis fastest; ids are unique
+    /// The sweep file with its base scenarios inside, one line of canonical JSON: equal texts mean equal sweeps.
+    std::string resolved_json;
+};
+
+}  // namespace millrace
