@@ -33,4 +33,27 @@ std::optional<double> first_passage(std::span<const double> at, std::span<const 
     return std::nullopt;
 }
 
+double value_at(std::span<const double> at, std::span<const double> values, double where) {
+    const auto after = std::ranges::lower_bound(at, where);
+    if (after == at.begin()) {
+        return values.front();
+    }
+    if (after == at.end()) {
+        return values.back();
+    }
+    const auto i = static_cast<std::size_t>(after - at.begin());
+    const double share = (where - at[i - 1]) / (at[i] - at[i - 1]);
+    return values[i - 1] + share * (values[i] - values[i - 1]);
+}
+
+double largest_drop(std::span<const double> values) {
+    double highest = values.front();
+    double drop = 0.0;
+    for (const double value : values) {
+        highest = std::max(highest, value);
+        drop = std::max(drop, highest - value);
+    }
+    return drop;
+}
+
 }  // namespace millrace

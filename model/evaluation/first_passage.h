@@ -15,4 +15,10 @@ std::vector<double> smoothed(std::span<const double> values);
 /// never does.
 std::optional<double> first_passage(std::span<const double> at, std::span<const double> values, double target);
 
+/// Of such a curve, its value at `where`, which lies within `at`.
+double value_at(std::span<const double> at, std::span<const double> values, double where);
+
+/// The deepest fall of a curve below a level that it had before; 0 when it only rises.
+double largest_drop(std::span<const double> values);
+
 }  // namespace millrace

@@ -342,9 +342,22 @@ std::span<const std::string_view> metric_keys() {
         "noise/relative_variance",
         "noise/relative_compute_to_target",
         "learner/pass@1",
+        "learner/pass@4",
         "learner/pass@16",
+        "learner/greedy",
         "learner/entropy",
+        "learner/greedy_at_start",
+        "learner/greedy_largest_drop",
         "learner/compute_to_target",
+        "learner/updates_to_target",
+        "learner/compute_to_98_percent_of_best",
+        "learner/greedy_at_target",
+        "learner/pass@16_at_target",
+        "learner/entropy_at_target",
+        "updates/ratio_deviation",
+        "updates/clipped_fraction",
+        "updates/ess_token",
+        "updates/ess_sequence",
     });
     return keys;
 }

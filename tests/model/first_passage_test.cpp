@@ -25,3 +25,18 @@ TEST_CASE("smoothing keeps a straight line inside, takes two points at the ends,
     CHECK(smoothed(std::vector{7.0}) == std::vector{7.0});
     CHECK(smoothed(std::vector<double>{}).empty());
 }
+
+TEST_CASE("between its points a curve is straight") {
+    const std::vector<double> at{0.0, 10.0, 30.0};
+    const std::vector<double> values{1.0, 2.0, 0.0};
+    CHECK(value_at(at, values, 0.0) == 1.0);
+    CHECK(value_at(at, values, 5.0) == doctest::Approx(1.5));
+    CHECK(value_at(at, values, 25.0) == doctest::Approx(0.5));
+    CHECK(value_at(at, values, 30.0) == 0.0);
+}
+
+TEST_CASE("a drop is measured from the highest level before it") {
+    CHECK(largest_drop(std::vector{1.0, 2.0, 3.0}) == 0.0);
+    CHECK(largest_drop(std::vector{1.0, 3.0, 2.0, 4.0, 2.5}) == doctest::Approx(1.5));
+    CHECK(largest_drop(std::vector{0.0, -1.0}) == doctest::Approx(1.0));
+}

@@ -161,27 +161,49 @@ double PipelineLearning::Seed::at_end(std::string_view key) const {
     return sum / static_cast<double>(count);
 }
 
+void PipelineLearning::Seed::find_passages(double target) {
+    const std::vector<double> units = column("compute/units");
+    const std::vector<double> pass = smoothed(column("learner/pass@1"));
+    to_target = first_passage(units, pass, target).value_or(never);
+    to_98_percent = *first_passage(units, pass, nearly_the_best * *std::ranges::max_element(pass));
+}
+
+std::map<std::string, double> PipelineLearning::Seed::metrics() const {
+    std::map<std::string, double> metrics;
+    for (const char* key :
+         {"learner/pass@1", "learner/pass@4", "learner/pass@16", "learner/greedy", "learner/entropy",
+          "updates/ratio_deviation", "updates/clipped_fraction", "updates/ess_token", "updates/ess_sequence"}) {
+        metrics[key] = at_end(key);
+    }
+    const std::vector<double> greedy = column("learner/greedy");
+    metrics["learner/greedy_at_start"] = greedy.front();
+    metrics["learner/greedy_largest_drop"] = largest_drop(greedy);
+    metrics["learner/compute_to_target"] = to_target;
+    metrics["learner/compute_to_98_percent_of_best"] = to_98_percent;
+    // Policies are best compared where they are equally good: pass@k and entropy change with accuracy.
+    const auto at_target = [&](std::string_view key) {
+        return std::isfinite(to_target) ? value_at(column("compute/units"), smoothed(column(key)), to_target) : never;
+    };
+    metrics["learner/updates_to_target"] = at_target("update");
+    metrics["learner/greedy_at_target"] = at_target("learner/greedy");
+    metrics["learner/pass@16_at_target"] = at_target("learner/pass@16");
+    metrics["learner/entropy_at_target"] = at_target("learner/entropy");
+    return metrics;
+}
+
 void PipelineLearning::finish(RunResult& result) {
     // Only of replications that came to their end: what an interrupted one has reached stands in its curve.
     std::erase_if(seeds_, [](const Seed& seed) { return seed.rows.empty(); });
-    std::map<std::string, std::vector<double>> ends;
+    std::map<std::string, std::vector<double>> metrics;
     for (Seed& seed : seeds_) {
-        const std::vector<double> units = seed.column("compute/units");
-        const std::vector<double> pass = smoothed(seed.column("learner/pass@1"));
-        seed.to_target = first_passage(units, pass, scenario_.learner->target_pass_at_1).value_or(never);
-        seed.to_98_percent = *first_passage(units, pass, nearly_the_best * *std::ranges::max_element(pass));
-        if (weights_hashes_[seed.rows.front().at("replication").get<std::size_t>()].empty()) {
-            continue;
+        seed.find_passages(scenario_.learner->target_pass_at_1);
+        if (!weights_hashes_[seed.rows.front().at("replication").get<std::size_t>()].empty()) {
+            for (const auto& [key, value] : seed.metrics()) {
+                metrics[key].push_back(value);
+            }
         }
-        for (const char* key :
-             {"learner/pass@1", "learner/pass@4", "learner/pass@16", "learner/greedy", "learner/entropy",
-              "updates/ratio_deviation", "updates/clipped_fraction", "updates/ess_token", "updates/ess_sequence"}) {
-            ends[key].push_back(seed.at_end(key));
-        }
-        ends["learner/compute_to_target"].push_back(seed.to_target);
-        ends["learner/compute_to_98_percent_of_best"].push_back(seed.to_98_percent);
     }
-    for (const auto& [key, values] : ends) {
+    for (const auto& [key, values] : metrics) {
         const auto reached = std::ranges::count_if(values, [](double value) { return std::isfinite(value); });
         if (reached == static_cast<std::ptrdiff_t>(values.size())) {
             result.metrics[key] = estimate(values);

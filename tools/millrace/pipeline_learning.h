@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <fstream>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
@@ -45,6 +46,9 @@ class PipelineLearning {
         double to_target = 0.0;      ///< units until the smoothed pass@1 reaches the target; infinite: never
         double to_98_percent = 0.0;  ///< the same for 98 % of its own best
 
+        void find_passages(double target);
+        /// By metric key; infinite where the target was not reached.
+        std::map<std::string, double> metrics() const;
         /// Mean of the last three evaluations.
         double at_end(std::string_view key) const;
         std::vector<double> column(std::string_view key) const;
