@@ -1,0 +1,108 @@
+#include "sim/sweep/sweep_plan.h"
+
+#include <algorithm>
+#include <iterator>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "sim/sweep/formulas.h"
+
+namespace millrace {
+namespace {
+
+/// A learner's update is a thousand rollouts' worth of simulation or more.
+constexpr double learner_cost = 1e3;
+
+/// A block of a design with a learner is one replication: that takes minutes, and what is lost when a process ends
+/// should be little.
+void add_blocks(const Sweep& sweep, const Block& wanted, std::vector<Block>& blocks) {
+    const Design& design = sweep.designs[wanted.design];
+    if (!design.scenario || !design.scenario->learner) {
+        blocks.push_back(wanted);
+        return;
+    }
+    for (std::int64_t i = 0; i < wanted.replications; ++i) {
+        blocks.push_back({wanted.design, wanted.first_replication + i, 1});
+    }
+}
+
+std::vector<Block> first_blocks(const Sweep& sweep) {
+    std::vector<Block> blocks;
+    for (std::size_t design = 0; design < sweep.designs.size(); ++design) {
+        add_blocks(sweep, {design, 0, sweep.replications.least}, blocks);
+    }
+    return blocks;
+}
+
+void put_long_ones_first(const Sweep& sweep, std::vector<Block>& blocks) {
+    std::vector<std::pair<double, Block>> by_cost;
+    by_cost.reserve(blocks.size());
+    for (const Block& block : blocks) {
+        const auto& scenario = sweep.designs[block.design].scenario;
+        by_cost.emplace_back(scenario ? expected_cost(*scenario, block.replications) : 0.0, block);
+    }
+    std::stable_sort(by_cost.begin(), by_cost.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+    for (std::size_t i = 0; i < blocks.size(); ++i) {
+        blocks[i] = by_cost[i].second;
+    }
+}
+
+/// Whether the block's row is there.
+bool is_done(const Sweep& sweep, const RowCollection& rows, const Block& block) {
+    const BlockRow* row = rows.find(block.design, block.first_replication);
+    if (row != nullptr && row->replications != block.replications) {
+        throw std::runtime_error("the row of the design " + sweep.designs[block.design].id + " from replication " +
+                                 std::to_string(block.first_replication) + " has " + std::to_string(row->replications) +
+                                 " replications where the sweep plans " + std::to_string(block.replications) +
+                                 ": the rows were written by another version of millrace. Start in a new folder.");
+    }
+    return row != nullptr;
+}
+
+}  // namespace
+
+std::size_t Round::missing() const {
+    return static_cast<std::size_t>(std::count(done.begin(), done.end(), false));
+}
+
+double expected_cost(const Scenario& scenario, std::int64_t replications) {
+    const FirstOrderCosts costs = first_order_costs(scenario.pipeline);
+    const auto batch = static_cast<double>(scenario.pipeline.trainers.batch);
+    auto updates = static_cast<double>(scenario.horizon.updates);
+    const double split =
+        static_cast<double>(scenario.pipeline.workers.count) / static_cast<double>(scenario.pipeline.trainers.count);
+    // Rollouts per update: trained on, and made while the update takes its time.
+    double per_update = batch * (1.0 + (costs.mu > 0.0 ? std::min(split / costs.mu, 100.0) : 0.0));
+    if (scenario.learner) {
+        if (scenario.horizon.units) {
+            updates = std::min(updates, *scenario.horizon.units / (1.0 + costs.mu));
+        }
+        per_update *= learner_cost * static_cast<double>(scenario.learner->replicas);
+    }
+    return updates * per_update * static_cast<double>(replications);
+}
+
+std::optional<Round> open_round(const Sweep& sweep, const RowCollection& rows) {
+    Round round;
+    round.blocks = first_blocks(sweep);
+    const auto done = [&](const Block& block) { return is_done(sweep, rows, block); };
+    while (!round.blocks.empty()) {
+        if (!std::all_of(round.blocks.begin(), round.blocks.end(), done)) {
+            put_long_ones_first(sweep, round.blocks);
+            std::transform(round.blocks.begin(), round.blocks.end(), std::back_inserter(round.done), done);
+            return round;
+        }
+        round.earlier_blocks += static_cast<std::int64_t>(round.blocks.size());
+        ++round.number;
+        round.blocks.clear();
+    }
+    if (static_cast<std::size_t>(round.earlier_blocks) != rows.size()) {
+        throw std::runtime_error("there are " + std::to_string(rows.size()) + " rows where the sweep plans " +
+                                 std::to_string(round.earlier_blocks) +
+                                 ": the rows were written by another version of millrace. Start in a new folder.");
+    }
+    return std::nullopt;
+}
+
+}  // namespace millrace
