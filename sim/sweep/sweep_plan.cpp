@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/sweep/formulas.h"
+#include "sim/sweep/pareto_front.h"
 
 namespace millrace {
 namespace {
@@ -14,31 +15,46 @@ namespace {
 /// A learner's update is a thousand rollouts' worth of simulation or more.
 constexpr double learner_cost = 1e3;
 
-/// A block of a design with a learner is one replication: that takes minutes, and what is lost when a process ends
-/// should be little.
-void add_blocks(const Sweep& sweep, const Block& wanted, std::vector<Block>& blocks) {
-    const Design& design = sweep.designs[wanted.design];
-    if (!design.scenario || !design.scenario->learner) {
-        blocks.push_back(wanted);
-        return;
+/// A design's objectives in one row, each turned so that less is better, are added to what is known of it. A design
+/// that has failed, or has no value of an objective in some replication, gets no more replications.
+void add_to(DesignProgress& progress, const std::vector<Objective>& objectives, const BlockRow& row) {
+    progress.asked += row.replications;
+    progress.failed = progress.failed || !row.error.empty();
+    progress.samples.values.resize(objectives.size());
+    for (std::size_t i = 0; i < objectives.size() && !progress.failed; ++i) {
+        const auto column = row.metrics.find(objectives[i].metric);
+        if (column == row.metrics.end() ||
+            std::any_of(column->second.begin(), column->second.end(), [](const auto& value) { return !value; })) {
+            progress.failed = true;
+            break;
+        }
+        for (const std::optional<double>& value : column->second) {
+            progress.samples.values[i].push_back(toward_minimum(*value, objectives[i].minimize));
+        }
     }
-    for (std::int64_t i = 0; i < wanted.replications; ++i) {
-        blocks.push_back({wanted.design, wanted.first_replication + i, 1});
+    if (progress.failed) {
+        progress.samples.values.clear();
     }
 }
 
-std::vector<Block> first_blocks(const Sweep& sweep) {
-    std::vector<Block> blocks;
-    for (std::size_t design = 0; design < sweep.designs.size(); ++design) {
-        add_blocks(sweep, {design, 0, sweep.replications.least}, blocks);
+/// As they are run: of a design with a learner each replication is a block. It takes minutes, and what is lost when a
+/// process ends should be little.
+std::vector<ReplicationBlock> cut_up(const Sweep& sweep, const std::vector<ReplicationBlock>& planned) {
+    std::vector<ReplicationBlock> blocks;
+    for (const ReplicationBlock& block : planned) {
+        const auto& scenario = sweep.designs[block.design].scenario;
+        const std::int64_t step = scenario && scenario->learner ? 1 : block.replications;
+        for (std::int64_t done = 0; done < block.replications; done += step) {
+            blocks.push_back({block.design, block.first_replication + done, step});
+        }
     }
     return blocks;
 }
 
-void put_long_ones_first(const Sweep& sweep, std::vector<Block>& blocks) {
-    std::vector<std::pair<double, Block>> by_cost;
+void put_long_ones_first(const Sweep& sweep, std::vector<ReplicationBlock>& blocks) {
+    std::vector<std::pair<double, ReplicationBlock>> by_cost;
     by_cost.reserve(blocks.size());
-    for (const Block& block : blocks) {
+    for (const ReplicationBlock& block : blocks) {
         const auto& scenario = sweep.designs[block.design].scenario;
         by_cost.emplace_back(scenario ? expected_cost(*scenario, block.replications) : 0.0, block);
     }
@@ -49,7 +65,7 @@ void put_long_ones_first(const Sweep& sweep, std::vector<Block>& blocks) {
 }
 
 /// Whether the block's row is there.
-bool is_done(const Sweep& sweep, const RowCollection& rows, const Block& block) {
+bool is_done(const Sweep& sweep, const RowCollection& rows, const ReplicationBlock& block) {
     const BlockRow* row = rows.find(block.design, block.first_replication);
     if (row != nullptr && row->replications != block.replications) {
         throw std::runtime_error("the row of the design " + sweep.designs[block.design].id + " from replication " +
@@ -84,18 +100,23 @@ double expected_cost(const Scenario& scenario, std::int64_t replications) {
 }
 
 std::optional<Round> open_round(const Sweep& sweep, const RowCollection& rows) {
+    const auto done = [&](const ReplicationBlock& block) { return is_done(sweep, rows, block); };
+    std::vector<DesignProgress> progress(sweep.designs.size());
     Round round;
-    round.blocks = first_blocks(sweep);
-    const auto done = [&](const Block& block) { return is_done(sweep, rows, block); };
-    while (!round.blocks.empty()) {
+    for (;; ++round.number) {
+        round.blocks = cut_up(sweep, next_blocks(progress, sweep.replications));
+        if (round.blocks.empty()) {
+            break;
+        }
         if (!std::all_of(round.blocks.begin(), round.blocks.end(), done)) {
             put_long_ones_first(sweep, round.blocks);
             std::transform(round.blocks.begin(), round.blocks.end(), std::back_inserter(round.done), done);
             return round;
         }
         round.earlier_blocks += static_cast<std::int64_t>(round.blocks.size());
-        ++round.number;
-        round.blocks.clear();
+        for (const ReplicationBlock& block : round.blocks) {
+            add_to(progress[block.design], sweep.objectives, *rows.find(block.design, block.first_replication));
+        }
     }
     if (static_cast<std::size_t>(round.earlier_blocks) != rows.size()) {
         throw std::runtime_error("there are " + std::to_string(rows.size()) + " rows where the sweep plans " +

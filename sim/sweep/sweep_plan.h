@@ -9,25 +9,17 @@
 #include <optional>
 #include <vector>
 
+#include "sim/sweep/adaptive_replication.h"
 #include "sim/sweep/design.h"
 #include "sim/sweep/row_collection.h"
 
 namespace millrace {
 
-/// One row's worth of work.
-struct Block {
-    std::size_t design = 0;  ///< index into Sweep::designs
-    std::int64_t first_replication = 0;
-    std::int64_t replications = 0;
-
-    bool operator==(const Block&) const = default;
-};
-
 struct Round {
-    std::int64_t number = 1;          ///< from 1
-    std::vector<Block> blocks;        ///< long ones first; the longest wait for nobody at the end
-    std::vector<bool> done;           ///< by block: its row is there
-    std::int64_t earlier_blocks = 0;  ///< of the rounds before it, all done
+    std::int64_t number = 1;               ///< from 1
+    std::vector<ReplicationBlock> blocks;  ///< those that take longest first
+    std::vector<bool> done;                ///< by block: its row is there
+    std::int64_t earlier_blocks = 0;       ///< of the rounds before it, all done
     std::size_t missing() const;
 };
 

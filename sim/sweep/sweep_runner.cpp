@@ -38,8 +38,8 @@ BlockRow with_results(BlockRow row, const RunResult& result) {
 /// One round's blocks, which threads take one after the other.
 class RoundRunner {
    public:
-    RoundRunner(const Sweep& sweep, const SweepRunOptions& options, std::int64_t round, std::vector<Block> blocks,
-                RowCollection& rows, RowFile& file)
+    RoundRunner(const Sweep& sweep, const SweepRunOptions& options, std::int64_t round,
+                std::vector<ReplicationBlock> blocks, RowCollection& rows, RowFile& file)
         : sweep_(sweep),
           options_(options),
           round_(round),
@@ -49,7 +49,7 @@ class RoundRunner {
           shares_(static_cast<std::size_t>(options.jobs)),
           running_(static_cast<std::size_t>(options.jobs)) {
         double sum = 0.0;
-        for (const Block& block : blocks_) {
+        for (const ReplicationBlock& block : blocks_) {
             cost_before_.push_back(sum);
             const auto& scenario = sweep.designs[block.design].scenario;
             sum += scenario ? expected_cost(*scenario, block.replications) : 0.0;
@@ -59,7 +59,7 @@ class RoundRunner {
 
     void run(SweepOutcome& outcome) {
         std::vector<std::jthread> threads;
-        for (std::size_t job = 0; job < running_; ++job) {
+        for (std::size_t job = 0; job < shares_.size(); ++job) {
             threads.emplace_back([this, job] { work(job); });
         }
         std::unique_lock lock(mutex_);
@@ -125,7 +125,7 @@ class RoundRunner {
     }
 
     /// None: it was interrupted.
-    std::optional<BlockRow> simulate(const Block& block, std::size_t job) {
+    std::optional<BlockRow> simulate(const ReplicationBlock& block, std::size_t job) {
         const Design& design = sweep_.designs[block.design];
         BlockRow row;
         row.design = design.id;
@@ -160,7 +160,7 @@ class RoundRunner {
     /// The warm-up of a block that does not find its own: the first block of a design finds that of the later ones.
     /// With a learner every block is one replication, too few to find it: there the timeline of the first
     /// replications is run for it.
-    std::optional<std::int64_t> warmup_found_before(const Scenario& scenario, const Block& block,
+    std::optional<std::int64_t> warmup_found_before(const Scenario& scenario, const ReplicationBlock& block,
                                                     const RunOptions& run) {
         if (scenario.learner) {
             Scenario first = scenario;
@@ -197,7 +197,7 @@ class RoundRunner {
     const Sweep& sweep_;
     const SweepRunOptions& options_;
     std::int64_t round_;
-    std::vector<Block> blocks_;
+    std::vector<ReplicationBlock> blocks_;
     std::vector<double> cost_before_;  ///< of the blocks before each one, and of all
     RowCollection& rows_;
     RowFile& file_;
@@ -214,8 +214,8 @@ class RoundRunner {
 };
 
 /// The blocks of a round that this process, or its team, has to do.
-std::vector<Block> to_do(const Round& round, const SweepRunOptions& options) {
-    std::vector<Block> blocks;
+std::vector<ReplicationBlock> to_do(const Round& round, const SweepRunOptions& options) {
+    std::vector<ReplicationBlock> blocks;
     for (std::size_t place = 0; place < round.blocks.size(); ++place) {
         if (!round.done[place] && is_of_shard(place, options.shard, options.shards)) {
             blocks.push_back(round.blocks[place]);
@@ -259,7 +259,7 @@ SweepOutcome run_sweep(const Sweep& sweep, const std::string& folder, const Swee
         if (outcome.interrupted || !outcome.open) {
             break;
         }
-        std::vector<Block> blocks = to_do(*outcome.open, options);
+        std::vector<ReplicationBlock> blocks = to_do(*outcome.open, options);
         if (work != nullptr) {
             work->start_round();
         }

@@ -304,6 +304,69 @@ TEST_CASE("a design with a learner has one row per replication, and all have the
     }
 }
 
+TEST_CASE("replications that follow from the rows so far are the same for threads and shards") {
+    Sweep sweep = sample_sweep();
+    sweep.objectives = {{"compute/gamma_simulated", true}, {"staleness/mean", true}};
+    const auto first_round = static_cast<std::int64_t>(sweep.designs.size()) * 3;
+    sweep.replications = {3, 20, first_round + 60};
+    const Folder alone;
+    const SweepOutcome outcome = run_sweep(sweep, alone.path, {});
+    CHECK_FALSE(outcome.open);
+    CHECK(outcome.replications > first_round);
+    CHECK(outcome.replications <= sweep.replications.budget);
+    const std::string expected = merged(sweep, alone.path);
+
+    const Folder threads;
+    CHECK_FALSE(run_sweep(sweep, threads.path, {.jobs = 3}).open);
+    CHECK(merged(sweep, threads.path) == expected);
+
+    // A job array: started as a whole again and again until nothing is left.
+    const Folder shards;
+    int starts = 0;
+    for (bool open = true; open; ++starts) {
+        REQUIRE(starts < 40);
+        for (const std::int64_t shard : {2, 3, 1}) {
+            open = run_sweep(sweep, shards.path, {.shard = shard, .shards = 3}).open.has_value();
+        }
+    }
+    CHECK(starts > 1);
+    CHECK(merged(sweep, shards.path) == expected);
+
+    // Cut off in the middle of some round.
+    const std::string text = text_of(alone.file("runs.jsonl"));
+    for (const double share : {0.5, 0.9, 0.97}) {
+        const Folder resumed;
+        write_text(resumed.file("runs.jsonl"),
+                   text.substr(0, static_cast<std::size_t>(share * static_cast<double>(text.size()))));
+        CHECK_FALSE(run_sweep(sweep, resumed.path, {.jobs = 2}).open);
+        CHECK(merged(sweep, resumed.path) == expected);
+    }
+
+    // The later replications of a design are those of one long run of it, warm-up included.
+    RowCollection rows(sweep);
+    read_rows(alone.path, rows);
+    std::size_t more = 0;
+    for (std::size_t design = 0; design < sweep.designs.size(); ++design) {
+        if (rows.of(design).size() < 2) {
+            continue;
+        }
+        ++more;
+        Scenario scenario = *sweep.designs[design].scenario;
+        scenario.horizon.warmup_updates = rows.find(design, 0)->warmup_updates;
+        scenario.replications = rows.of(design).rbegin()->first + rows.of(design).rbegin()->second.replications;
+        const RunResult whole = run_replications(scenario, {});
+        for (const auto& [first, row] : rows.of(design)) {
+            for (const auto& [key, values] : row.metrics) {
+                for (std::size_t i = 0; i < values.size(); ++i) {
+                    const double value = whole.samples.at(key)[static_cast<std::size_t>(first) + i];
+                    CHECK((values[i] ? *values[i] == value : std::isnan(value)));
+                }
+            }
+        }
+    }
+    CHECK(more >= 2);
+}
+
 TEST_CASE("every block is of one shard, and long designs come first") {
     const Sweep sweep = sample_sweep();
     const std::optional<Round> round = open_round(sweep, RowCollection(sweep));
@@ -311,7 +374,7 @@ TEST_CASE("every block is of one shard, and long designs come first") {
     CHECK(round->missing() == sweep.designs.size());
     double before = std::numeric_limits<double>::infinity();
     std::set<std::size_t> designs;
-    for (const Block& block : round->blocks) {
+    for (const ReplicationBlock& block : round->blocks) {
         const auto& scenario = sweep.designs[block.design].scenario;
         const double cost = scenario ? expected_cost(*scenario, block.replications) : 0.0;
         CHECK(cost <= before);
