@@ -52,7 +52,9 @@ class Runner {
                     const auto learner = with_learner ? options_.make_learner(number) : nullptr;
                     Pipeline pipeline(scenario_.pipeline, scenario_.seed, static_cast<std::uint64_t>(number),
                                       learner.get());
-                    if (pipeline.run(scenario_.horizon.updates, histogram_start, options_.interrupt, &updates_done)) {
+                    const auto* interrupt = learner && options_.learners_stop ? nullptr : options_.interrupt;
+                    if (pipeline.run(scenario_.horizon.updates, histogram_start, interrupt, &updates_done) &&
+                        !(learner && learner->stopped())) {
                         records[r] = pipeline.take_record();
                     }
                 } catch (...) {

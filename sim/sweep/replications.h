@@ -27,6 +27,9 @@ struct RunOptions {
     /// The learner of a replication, for scenarios that have one; called from the threads that simulate. Without it the
     /// run is one of timing only. Whoever makes learners keeps what they have learnt.
     std::function<std::shared_ptr<Learner>(std::int64_t replication)> make_learner = nullptr;
+    /// Whether an interrupt is left to the learners, which stop their replications when it suits them; then it only
+    /// keeps further replications from beginning.
+    bool learners_stop = false;
     std::ostream* steps = nullptr;  ///< one JSON line per update and replication, in that order, warm-up included
 };
 

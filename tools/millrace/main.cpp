@@ -139,6 +139,14 @@ struct SharedOptions {
             ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
             ->capture_default_str();
     }
+    static void add_checkpoint(CLI::App* app, std::string& checkpoint, bool& resume) {
+        app->add_option("--checkpoint", checkpoint,
+                        "Keep in DIR, after every evaluation of a learner, what --resume needs; Ctrl-C then stops at "
+                        "the next one")
+            ->type_name("DIR")
+            ->check(file_name);
+        app->add_flag("--resume", resume, "Go on with the run in the folder of --checkpoint");
+    }
     static void add_format(CLI::App* app, std::string& format) {
         app->add_option("--format", format, "What standard output shows")
             ->check(CLI::IsMember({"table", "json", "csv"}))
@@ -192,6 +200,7 @@ int run(int argc, char** argv) {
         ->type_name("FILE")
         ->check(file_name);
     SharedOptions::add_backend(run, run_options.backend);
+    SharedOptions::add_checkpoint(run, run_options.checkpoint, run_options.resume);
     run->add_flag("--quiet", run_options.quiet, "No progress on standard error");
 
     LearnCommandOptions learn_options;
@@ -209,12 +218,7 @@ int run(int argc, char** argv) {
                      "Write one JSON line per evaluation and replication to FILE, as they come")
         ->type_name("FILE")
         ->check(file_name);
-    learn
-        ->add_option("--checkpoint", learn_options.checkpoint,
-                     "Keep in DIR, after every evaluation, what --resume needs; Ctrl-C then stops at the next one")
-        ->type_name("DIR")
-        ->check(file_name);
-    learn->add_flag("--resume", learn_options.resume, "Go on with the run in the folder of --checkpoint");
+    SharedOptions::add_checkpoint(learn, learn_options.checkpoint, learn_options.resume);
     learn->add_flag("--quiet", learn_options.quiet, "No progress and no remarks on standard error");
 
     WarmStartOptions warm_start_options;

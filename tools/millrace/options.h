@@ -34,6 +34,8 @@ struct RunCommandOptions {
     std::string steps;             ///< file for the step log; empty: none
     std::string backend = "auto";  ///< of a learner: "auto", "cpu" or "cuda"
     std::string curve;             ///< file for the rows of learning curves; empty: none
+    std::string checkpoint;        ///< folder to resume learning from; empty: none
+    bool resume = false;
     std::int64_t jobs = 1;
     bool quiet = false;
     bool changes_model = false;  ///< --set was given: published numbers may be for other settings
