@@ -99,28 +99,29 @@ double expected_cost(const Scenario& scenario, std::int64_t replications) {
     return updates * per_update * static_cast<double>(replications);
 }
 
-std::optional<Round> open_round(const Sweep& sweep, const RowCollection& rows) {
-    const auto done = [&](const ReplicationBlock& block) { return is_done(sweep, rows, block); };
-    std::vector<DesignProgress> progress(sweep.designs.size());
-    Round round;
-    for (;; ++round.number) {
-        round.blocks = cut_up(sweep, next_blocks(progress, sweep.replications));
-        if (round.blocks.empty()) {
-            break;
+SweepPlan::SweepPlan(const Sweep& sweep) : sweep_(sweep), progress_(sweep.designs.size()) {
+    round_.blocks = cut_up(sweep, next_blocks(progress_, sweep.replications));
+}
+
+std::optional<Round> SweepPlan::open_round(const RowCollection& rows) {
+    const auto done = [&](const ReplicationBlock& block) { return is_done(sweep_, rows, block); };
+    while (!round_.blocks.empty()) {
+        if (!std::all_of(round_.blocks.begin(), round_.blocks.end(), done)) {
+            Round open = round_;
+            put_long_ones_first(sweep_, open.blocks);
+            std::transform(open.blocks.begin(), open.blocks.end(), std::back_inserter(open.done), done);
+            return open;
         }
-        if (!std::all_of(round.blocks.begin(), round.blocks.end(), done)) {
-            put_long_ones_first(sweep, round.blocks);
-            std::transform(round.blocks.begin(), round.blocks.end(), std::back_inserter(round.done), done);
-            return round;
+        round_.earlier_blocks += static_cast<std::int64_t>(round_.blocks.size());
+        for (const ReplicationBlock& block : round_.blocks) {
+            add_to(progress_[block.design], sweep_.objectives, *rows.find(block.design, block.first_replication));
         }
-        round.earlier_blocks += static_cast<std::int64_t>(round.blocks.size());
-        for (const ReplicationBlock& block : round.blocks) {
-            add_to(progress[block.design], sweep.objectives, *rows.find(block.design, block.first_replication));
-        }
+        ++round_.number;
+        round_.blocks = cut_up(sweep_, next_blocks(progress_, sweep_.replications));
     }
-    if (static_cast<std::size_t>(round.earlier_blocks) != rows.size()) {
+    if (static_cast<std::size_t>(round_.earlier_blocks) != rows.size()) {
         throw std::runtime_error("there are " + std::to_string(rows.size()) + " rows where the sweep plans " +
-                                 std::to_string(round.earlier_blocks) +
+                                 std::to_string(round_.earlier_blocks) +
                                  ": the rows were written by another version of millrace. Start in a new folder.");
     }
     return std::nullopt;

@@ -23,9 +23,20 @@ struct Round {
     std::size_t missing() const;
 };
 
-/// The first round of which rows are missing; none when the sweep is complete. Throws std::runtime_error when rows are
-/// there that no plan of this sweep would make.
-std::optional<Round> open_round(const Sweep& sweep, const RowCollection& rows);
+/// Goes from round to round as their rows come in.
+class SweepPlan {
+   public:
+    explicit SweepPlan(const Sweep& sweep);
+
+    /// The first round of which rows are missing; none when the sweep is complete. `rows` are those of the last call
+    /// and more. Throws std::runtime_error when rows are there that no plan of this sweep would make.
+    std::optional<Round> open_round(const RowCollection& rows);
+
+   private:
+    const Sweep& sweep_;
+    std::vector<DesignProgress> progress_;  ///< by design, after the rounds before this one
+    Round round_;
+};
 
 /// What a block takes, in arbitrary units that are about an event of the simulation.
 double expected_cost(const Scenario& scenario, std::int64_t replications);

@@ -244,6 +244,7 @@ SweepOutcome run_sweep(const Sweep& sweep, const std::string& folder, const Swee
     };
     RowFile file(folder + "/" + rows_file_name(options));
     RowCollection rows(sweep);
+    SweepPlan plan(sweep);
     SweepOutcome outcome;
     for (bool first = true;; first = false) {
         // Every rank's rows are on disk, since it has been here after its last round; and no rank adds rows before all
@@ -255,7 +256,7 @@ SweepOutcome run_sweep(const Sweep& sweep, const std::string& folder, const Swee
         if (first) {
             outcome.blocks_before = static_cast<std::int64_t>(rows.size());
         }
-        outcome.open = open_round(sweep, rows);
+        outcome.open = plan.open_round(rows);
         if (outcome.interrupted || !outcome.open) {
             break;
         }
