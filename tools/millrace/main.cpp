@@ -240,8 +240,8 @@ int run(int argc, char** argv) {
     SharedOptions::add_format(design, design_options.format);
 
     ValidateOptions validate_options;
-    CLI::App* validate = app.add_subcommand("validate", "Check scenarios and learn files without running them");
-    validate->add_option("file", validate_options.files, "Scenarios and learn files (JSON)")->required();
+    CLI::App* validate = app.add_subcommand("validate", "Check scenario, learn and sweep files without running them");
+    validate->add_option("file", validate_options.files, "Scenario, learn and sweep files (JSON)")->required();
     validate->add_option("--set", validate_options.overrides, "Override one value; repeatable")
         ->type_name("PATH=VALUE")
         ->allow_extra_args(false);
@@ -250,9 +250,9 @@ int run(int argc, char** argv) {
     const CLI::App* devices = app.add_subcommand("devices", "Say what a model can be trained on here");
 
     std::string schema_of = "scenario";
-    CLI::App* schema = app.add_subcommand("schema", "Print the JSON Schema of scenarios or of learn files");
+    CLI::App* schema = app.add_subcommand("schema", "Print the JSON Schema of scenario, learn or sweep files");
     schema->add_option("kind", schema_of, "Kind of file")
-        ->check(CLI::IsMember({"scenario", "learn"}))
+        ->check(CLI::IsMember({"scenario", "learn", "sweep"}))
         ->capture_default_str();
 
     const std::vector<std::string> words(argv + 1, argv + argc);
@@ -294,7 +294,9 @@ int run(int argc, char** argv) {
         std::cout << devices_report();
     }
     if (schema->parsed()) {
-        std::cout << (schema_of == "learn" ? learn_schema_json : scenario_schema_json);
+        std::cout << (schema_of == "learn"   ? learn_schema_json
+                      : schema_of == "sweep" ? sweep_schema_json
+                                             : scenario_schema_json);
     }
     return exit_done;
 }
