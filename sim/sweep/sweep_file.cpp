@@ -170,9 +170,11 @@ class SweepDecoder {
             }
         }
         if (repeated > 0) {
-            sweep_.warnings.push_back("The family \"" + family.name + "\" has " + std::to_string(repeated) +
-                                      (repeated == 1 ? " design" : " designs") +
-                                      " that stand there already, and which are left out: " + first_repeated + ".");
+            sweep_.warnings.push_back("The family \"" + family.name + "\" repeats " +
+                                      (repeated == 1
+                                           ? "1 design, which is left out: "
+                                           : std::to_string(repeated) + " designs, which are left out, the first: ") +
+                                      first_repeated + ".");
         }
     }
 

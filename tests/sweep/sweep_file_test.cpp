@@ -222,7 +222,7 @@ TEST_CASE("designs that stand there already are left out with a warning") {
     CHECK(sweep.designs[2].family == "again");
     CHECK(values_of(sweep.designs[2]) == "store.capacity=48");
     REQUIRE(sweep.warnings.size() == 1);
-    CHECK(sweep.warnings[0].find("\"again\" has 2 designs") != std::string::npos);
+    CHECK(sweep.warnings[0].find("\"again\" repeats 2 designs, which are left out") != std::string::npos);
     CHECK(sweep.warnings[0].find("\"queue\"") != std::string::npos);
 }
 
