@@ -52,7 +52,7 @@ class Threads(SweepCase):
         self.sweep("out", "--quiet")
         self.refused("sweep", "sweep.json", "--out", "out", "--set", "replications=5", code=2, says="another sweep")
         manifest = json.loads(self.read("out/manifest.json"))
-        self.assertEqual(manifest["sweep_hash"], json.loads(self.read("out/sweep.json"))["hash"])
+        self.assertEqual(manifest["sweep_hash"], json.loads(self.read("out/sweep.json"))["sweep_hash"])
 
 
 class Interrupted(SweepCase):

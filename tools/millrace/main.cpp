@@ -16,6 +16,7 @@
 #include "tools/millrace/learn_command.h"
 #include "tools/millrace/merge_command.h"
 #include "tools/millrace/options.h"
+#include "tools/millrace/pareto_command.h"
 #include "tools/millrace/run_command.h"
 #include "tools/millrace/sweep_command.h"
 #include "tools/millrace/validate_command.h"
@@ -46,6 +47,16 @@ void read_shard(const std::string& text, SweepCommandOptions& options) {
     }
     options.shards = whole_number("--shard (the number of parts)", text.substr(slash + 1), 1, most_shards);
     options.shard = whole_number("--shard (the part, counted from 1)", text.substr(0, slash), 1, options.shards);
+}
+
+/// A number strictly between 0 and 1.
+double share(const std::string& option, const std::string& text) {
+    double value = 0.0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || !(value > 0.0 && value < 1.0)) {
+        throw UsageError(option + " takes a number between 0 and 1, not \"" + text + "\"");
+    }
+    return value;
 }
 
 std::string joined(int argc, char** argv) {
@@ -101,8 +112,8 @@ int explain_usage_error(const CLI::App& app, const CLI::ParseError& error, const
     if (where == &app && !words.empty() && !words.front().starts_with("-")) {
         std::cerr << "there is no subcommand \"" << words.front() << "\"." << suggestion(app, words.front());
     } else if (where == &app && words.empty()) {
-        std::cerr
-            << "a subcommand is needed: run, sweep, merge, learn, warm-start, design, validate, devices or schema.";
+        std::cerr << "a subcommand is needed: run, sweep, merge, pareto, learn, warm-start, design, validate, devices "
+                     "or schema.";
     } else {
         std::string unknown;
         for (const std::string& word : words) {
@@ -293,6 +304,19 @@ int run(int argc, char** argv) {
         ->allow_extra_args(false);
     validate->add_flag("--resolved", validate_options.resolved, "Print each file with its defaults written out");
 
+    ParetoCommandOptions pareto_options;
+    std::string confidence = "0.95";
+    CLI::App* pareto = app.add_subcommand("pareto", "Say which designs of a sweep are on the frontier, and how surely");
+    pareto->add_option("folder", pareto_options.folder, "Folder of the sweep")->required();
+    pareto->add_option("--confidence", confidence, "Probability that all decisions are right")
+        ->type_name("P")
+        ->capture_default_str();
+    pareto
+        ->add_option("--reference", pareto_options.reference,
+                     "Where hypervolumes end: a value per objective; default: a tenth beyond the worst means")
+        ->type_name("X,Y");
+    SharedOptions::add_format(pareto, pareto_options.format);
+
     const CLI::App* devices = app.add_subcommand("devices", "Say what a model can be trained on here");
 
     std::string schema_of = "scenario";
@@ -342,6 +366,10 @@ int run(int argc, char** argv) {
             throw UsageError(error.what());
         }
         return exit_done;
+    }
+    if (pareto->parsed()) {
+        pareto_options.confidence = share("--confidence", confidence);
+        return pareto_command(pareto_options);
     }
     if (validate->parsed()) {
         return validate_command(validate_options);

@@ -29,11 +29,11 @@ Stored stored_sweep(const std::string& folder) {
     std::ostringstream text;
     text << stream.rdbuf();
     const auto json = nlohmann::json::parse(text.view(), nullptr, false);
-    if (!stream || !json.is_object() || !json.contains("sweep") || !json.contains("hash") ||
-        !json["hash"].is_string()) {
+    if (!stream || !json.is_object() || !json.contains("sweep") || !json.contains("sweep_hash") ||
+        !json["sweep_hash"].is_string()) {
         throw std::runtime_error(sweep_json(folder) + " cannot be read: it says which sweep the folder is of");
     }
-    return {json["hash"], json["sweep"].dump()};
+    return {json["sweep_hash"], json["sweep"].dump()};
 }
 
 }  // namespace
@@ -59,7 +59,8 @@ void begin_sweep_folder(const std::string& folder, const Sweep& sweep) {
     }
     // Processes that begin at once write the same bytes, each to a file of its own first.
     SafeFile file(sweep_json(folder));
-    file.stream() << "{\"millrace_sweep\":1,\"hash\":\"" << hash << "\",\"sweep\":" << sweep.resolved_json << "}\n";
+    file.stream() << "{\"millrace_sweep\":1,\"sweep_hash\":\"" << hash << "\",\"sweep\":" << sweep.resolved_json
+                  << "}\n";
     file.commit();
 }
 
