@@ -1,7 +1,6 @@
 #include "model/weights.h"
 
 #include <array>
-#include <cstring>
 #include <stdexcept>
 
 namespace millrace {
@@ -94,27 +93,6 @@ template <typename P>
 std::size_t WeightsPool<P>::allocated() const {
     const std::lock_guard lock(idle_->mutex);
     return idle_->allocated;
-}
-
-std::uint64_t content_hash(std::span<const std::byte> bytes) {
-    std::uint64_t hash = bytes.size();
-    for (std::size_t i = 0; i < bytes.size(); i += 4) {
-        std::uint32_t word = 0;
-        std::memcpy(&word, bytes.data() + i, std::min<std::size_t>(4, bytes.size() - i));
-        hash += 0x9e3779b97f4a7c15 + word;
-        hash = (hash ^ (hash >> 30)) * 0xbf58476d1ce4e5b9;
-        hash = (hash ^ (hash >> 27)) * 0x94d049bb133111eb;
-        hash ^= hash >> 31;
-    }
-    return hash;
-}
-
-std::string hash_text(std::uint64_t hash) {
-    std::string text(16, '0');
-    for (std::size_t digit = 16; digit-- > 0; hash >>= 4) {
-        text[digit] = "0123456789abcdef"[hash & 15];
-    }
-    return text;
 }
 
 template class Weights<Float32>;

@@ -13,6 +13,7 @@
 #include "kernels/backend.h"
 #include "model/backend_array.h"
 #include "model/shape.h"
+#include "sim/engine/content_hash.h"  // what identifies weights
 
 namespace millrace {
 
@@ -81,16 +82,5 @@ class WeightsPool {
     int replicas_;
     std::shared_ptr<Idle> idle_ = std::make_shared<Idle>();
 };
-
-/// What identifies weights: a hash of their bytes, the finalizer of SplitMix64 (Steele, Lea, Flood 2014) folded over
-/// the 32-bit words in order.
-std::uint64_t content_hash(std::span<const std::byte> bytes);
-template <typename Real>
-std::uint64_t content_hash(std::span<const Real> numbers) {
-    return content_hash(std::as_bytes(numbers));
-}
-
-/// 16 hexadecimal digits.
-std::string hash_text(std::uint64_t hash);
 
 }  // namespace millrace

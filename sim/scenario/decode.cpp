@@ -255,6 +255,12 @@ Scenario decode_scenario(std::string_view text, const std::string& file_name,
                            R"("millrace learn" trains it; a scenario has "workers", "trainers" and a "store" too)");
         diagnostics.throw_if_any();
     }
+    if (is_sweep_file(root)) {
+        const JsonNode* families = root.find("families");
+        diagnostics.report(families != nullptr ? families->key_place : root.value_place, "families",
+                           "a sweep over scenarios, not a scenario", R"("millrace sweep" runs it)");
+        diagnostics.throw_if_any();
+    }
     if (root.kind == JsonNode::Kind::object) {
         fill_scenario_defaults(root);
     }

@@ -72,6 +72,17 @@ JsonNode parse_input(Diagnostics& diagnostics, const Vocabulary& vocabulary) {
     return root;
 }
 
+bool is_sweep_file(std::string_view text) {
+    Diagnostics ignored = diagnostics_of(text, "", {});
+    JsonNode root;
+    return parse_json(root, 0, 0, ignored) && is_sweep_file(root);
+}
+
+bool is_sweep_file(const JsonNode& root) {
+    const bool has_pipeline = root.find("workers") != nullptr || root.find("store") != nullptr;
+    return root.find("families") != nullptr || (root.find("objectives") != nullptr && !has_pipeline);
+}
+
 std::string resolved_json(JsonNode root) {
     std::erase_if(root.children, [](const JsonNode& member) { return member.key == "$schema"; });
     return canonical_json(root);

@@ -21,6 +21,10 @@ Diagnostics diagnostics_of(std::string_view text, const std::string& file_name,
 /// ScenarioError when it is no JSON or the result of a run; lesser faults stay in `diagnostics`.
 JsonNode parse_input(Diagnostics& diagnostics, const Vocabulary& vocabulary);
 
+/// Whether a text or document is meant as a sweep file, which has families of scenarios: sim/sweep/sweep_file.h.
+bool is_sweep_file(std::string_view text);
+bool is_sweep_file(const JsonNode& root);
+
 /// The document on one line with sorted keys, without what concerns editors only: what a result quotes.
 std::string resolved_json(JsonNode root);
 

@@ -338,6 +338,39 @@ const JsonNode* find_path(const JsonNode& root, std::string_view dotted) {
     return node;
 }
 
+Place place_in_string(const Diagnostics& diagnostics, Place begin, std::size_t index) {
+    const std::string_view text = diagnostics.text(begin.source);
+    std::size_t at = begin.offset;
+    if (at >= text.size() || text[at] != '"') {
+        return {begin.source, std::min(at + index, text.size())};  // the value of an override, taken as a string
+    }
+    ++at;
+    const auto hex_at = [&](std::size_t digits) {
+        unsigned code = 0;
+        std::from_chars(text.data() + digits, text.data() + std::min(digits + 4, text.size()), code, 16);
+        return code;
+    };
+    for (std::size_t decoded = 0; at < text.size() && text[at] != '"';) {
+        std::size_t written = 1;
+        std::size_t meant = 1;  // bytes of UTF-8
+        if (text[at] == '\\' && at + 1 < text.size()) {
+            written = 2;
+            if (text[at + 1] == 'u') {
+                const unsigned code = hex_at(at + 2);
+                const bool is_pair = code >= 0xD800U && code < 0xDC00U;
+                written = is_pair ? 12 : 6;
+                meant = is_pair ? 4 : code < 0x80U ? 1 : code < 0x800U ? 2 : 3;
+            }
+        }
+        if (decoded + meant > index) {
+            break;
+        }
+        decoded += meant;
+        at += written;
+    }
+    return {begin.source, at};
+}
+
 std::string canonical_json(const JsonNode& node) {
     return to_nlohmann(node).dump();
 }

@@ -43,6 +43,9 @@ bool parse_json(JsonNode& root, int source, std::size_t begin, Diagnostics& diag
 /// The member of nested objects and arrays that a dotted path names ("store.capacity", "published.0.value"), or null.
 const JsonNode* find_path(const JsonNode& root, std::string_view dotted);
 
+/// Where byte `index` of a decoded string stands in the text, escapes and all; `begin` is the place of the string.
+Place place_in_string(const Diagnostics& diagnostics, Place begin, std::size_t index);
+
 /// One line of JSON with sorted keys; a whole number is written without a fraction whichever way it was read. Equal
 /// texts mean equal documents.
 std::string canonical_json(const JsonNode& node);

@@ -349,6 +349,8 @@ std::span<const std::string_view> metric_keys() {
         "learner/greedy_at_start",
         "learner/greedy_largest_drop",
         "learner/compute_to_target",
+        "learner/active_gpu_s_to_target",
+        "learner/reserved_gpu_s_to_target",
         "learner/updates_to_target",
         "learner/compute_to_98_percent_of_best",
         "learner/greedy_at_target",

@@ -9,6 +9,7 @@ import io
 import json
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -299,6 +300,42 @@ class Files(CommandLineTest):
 class Scenarios(CommandLineTest):
     def test_schema_is_the_shipped_one(self):
         self.assertEqual(self.call("schema")[0].encode(), (ROOT / "scenarios/schema/scenario.schema.json").read_bytes())
+
+    def test_schemas_of_other_files_are_the_shipped_ones(self):
+        for kind in ["learn", "sweep"]:
+            shipped = ROOT / f"scenarios/schema/{kind}.schema.json"
+            self.assertEqual(self.call("schema", kind)[0].encode(), shipped.read_bytes())
+
+    def test_shipped_sweeps_are_valid(self):
+        shipped = sorted((ROOT / "scenarios/sweeps").glob("*.json"))
+        self.assertGreaterEqual(len(shipped), 2)
+        out, err = self.call("validate", *shipped)
+        self.assertEqual(err, "")
+        for file, line in zip(shipped, out.splitlines(), strict=True):
+            self.assertRegex(line, rf"^{re.escape(str(file))}: ok \({file.stem}\), [0-9]+ designs$")
+
+    def test_validate_counts_designs_and_names_the_impossible_and_the_repeated(self):
+        self.write("base.json", SMALL)
+        family = {"name": "a", "base": "base.json", "axes": [{"path": "workers.count", "values": [4, 0, 5]}]}
+        sweep = {
+            "name": "few",
+            "families": [family, {"name": "b", "base": "base.json"}],
+            "objectives": [{"metric": f"staleness/{key}", "goal": "minimize"} for key in ["mean", "p99"]],
+        }
+        file = self.write("sweep.json", json.dumps(sweep))
+        out, err = self.call("validate", file)
+        self.assertEqual(err, "")
+        lines = out.splitlines()
+        self.assertEqual(lines[0], f"{file}: ok (few), 3 designs, 1 impossible")
+        self.assertEqual(lines[1], "  impossible: a, workers.count=0: workers.count: expected a whole number of at "
+                                   "least 1, found 0")
+        self.assertIn('The family "b" repeats 1 design, which is left out: ', lines[2])
+        self.assertEqual(len(lines), 3)
+        resolved = json.loads(self.call("validate", "--resolved", file)[0])
+        self.assertEqual(resolved["families"][0]["base"], json.loads(SMALL))
+        self.refused("validate", file, "--set", "families.0.axes.0.values=[0]", code=3,
+                     says="--set families.0.axes.0.values=[0]: error: families.0.axes: ")
+        self.refused("run", file, code=3, says='"millrace sweep" runs it')
 
     def test_shipped_scenarios_are_valid(self):
         shipped = sorted((ROOT / "scenarios").glob("*.json")) + sorted((ROOT / "scenarios/paper").glob("*.json"))

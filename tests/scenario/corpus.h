@@ -113,6 +113,11 @@ void check_bad_files(const fs::path& folder, std::size_t at_least, const Load& l
     }
 }
 
+/// Keys of a sweep file whose objects are values for a scenario: what they may contain is the scenario's business.
+inline bool is_opaque(const std::string& under, const std::string& key) {
+    return key == "values" || under == "set";
+}
+
 /// Calls `visit(object, name)` for every object in the document, with the name required.tsv has for it.
 template <typename Visit>
 void for_each_object(ordered_json& node, const std::string& under, const Visit& visit) {
@@ -123,7 +128,9 @@ void for_each_object(ordered_json& node, const std::string& under, const Visit& 
     } else if (node.is_object()) {
         visit(node, node.contains("kind") ? node["kind"].get<std::string>() : under);
         for (auto& [key, child] : node.items()) {
-            for_each_object(child, key, visit);
+            if (!is_opaque(under, key)) {
+                for_each_object(child, key, visit);
+            }
         }
     }
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Holds the JSON Schemas of scenarios and of learn files against the corpora that their decoders are tested with.
+"""Holds the JSON Schemas of scenario, learn and sweep files against the corpora that their decoders are tested with.
 
 A schema is what editors check while a file is written; the decoder is what millrace believes. Both must accept the same
 files, and where the schema cannot see a fault, expected.tsv says so. Needs python3-jsonschema.
@@ -10,7 +10,7 @@ import math
 import pathlib
 import sys
 
-from jsonschema import Draft7Validator
+from jsonschema import Draft7Validator, RefResolver
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 CORPUS = ROOT / "tests" / "scenario" / "corpus"
@@ -101,10 +101,12 @@ def undocumented_keys(schema, path=""):
 
 
 def objects_in(node, path=()):
+    """Paths of all objects, without those in a sweep file that are values for a scenario."""
     if isinstance(node, dict):
         yield path
         for key, child in node.items():
-            yield from objects_in(child, path + (key,))
+            if key != "values" and path[-1:] != ("set",):
+                yield from objects_in(child, path + (key,))
     elif isinstance(node, list):
         for index, child in enumerate(node):
             yield from objects_in(child, path + (index,))
@@ -130,7 +132,9 @@ def failures_of(schema_file, corpus, shipped, fewest_good, fewest_shipped, fewes
 
     schema = json.loads(schema_file.read_text(encoding="utf-8"))
     Draft7Validator.check_schema(schema)
-    validator = Draft7Validator(schema)
+    # A base that stands in a sweep file is a scenario.
+    scenario = json.loads((SCHEMAS / "scenario.schema.json").read_text(encoding="utf-8"))
+    validator = Draft7Validator(schema, resolver=RefResolver(schema["$id"], schema, {scenario["$id"]: scenario}))
     for path in undocumented_keys(schema):
         require(False, f"the schema's {path} lacks a description, or an example, default or enum")
 
@@ -183,6 +187,8 @@ def main():
     pipelines += [file for file in learning if not is_learn_file(file)]
     failures = failures_of(SCHEMAS / "scenario.schema.json", CORPUS, pipelines, 15, 15, 45)
     failures += failures_of(SCHEMAS / "learn.schema.json", CORPUS / "learn", learners, 12, 3, 60)
+    sweeps = sorted((scenarios / "sweeps").glob("*.json"))
+    failures += failures_of(SCHEMAS / "sweep.schema.json", CORPUS / "sweep", sweeps, 5, 2, 100)
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0

@@ -5,5 +5,6 @@ namespace millrace {
 
 extern const char* const scenario_schema_json;  ///< scenarios/schema/scenario.schema.json
 extern const char* const learn_schema_json;     ///< scenarios/schema/learn.schema.json
+extern const char* const sweep_schema_json;     ///< scenarios/schema/sweep.schema.json
 
 }  // namespace millrace

@@ -91,8 +91,9 @@ double quartile(std::vector<double> values, int number) {
     std::sort(values.begin(), values.end());
     const double place = static_cast<double>(values.size() - 1) * number / 4.0;
     const auto below = static_cast<std::size_t>(place);
-    const std::size_t above = std::min(below + 1, values.size() - 1);
-    return values[below] + (place - static_cast<double>(below)) * (values[above] - values[below]);
+    const double beyond = place - static_cast<double>(below);
+    // The next value may be infinite: without a share in the result it must not spoil it.
+    return beyond == 0.0 ? values[below] : values[below] + beyond * (values[below + 1] - values[below]);
 }
 
 std::string learn_json(const LearnFile& file, const LearnOutcome& outcome) {

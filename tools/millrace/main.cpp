@@ -14,8 +14,11 @@
 #include "tools/millrace/devices_command.h"
 #include "tools/millrace/embedded.h"
 #include "tools/millrace/learn_command.h"
+#include "tools/millrace/merge_command.h"
 #include "tools/millrace/options.h"
+#include "tools/millrace/pareto_command.h"
 #include "tools/millrace/run_command.h"
+#include "tools/millrace/sweep_command.h"
 #include "tools/millrace/validate_command.h"
 #include "tools/millrace/warm_start_command.h"
 #include "version.h"
@@ -35,6 +38,27 @@ std::int64_t whole_number(const std::string& option, const std::string& text, st
     return value;
 }
 
+/// "2/5": the second of five parts.
+void read_shard(const std::string& text, SweepCommandOptions& options) {
+    constexpr std::int64_t most_shards = 100'000;
+    const std::size_t slash = text.find('/');
+    if (slash == std::string::npos) {
+        throw UsageError("--shard takes a part and the number of parts, as in 2/5, not \"" + text + "\"");
+    }
+    options.shards = whole_number("--shard (the number of parts)", text.substr(slash + 1), 1, most_shards);
+    options.shard = whole_number("--shard (the part, counted from 1)", text.substr(0, slash), 1, options.shards);
+}
+
+/// A number strictly between 0 and 1.
+double share(const std::string& option, const std::string& text) {
+    double value = 0.0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || !(value > 0.0 && value < 1.0)) {
+        throw UsageError(option + " takes a number between 0 and 1, not \"" + text + "\"");
+    }
+    return value;
+}
+
 std::string joined(int argc, char** argv) {
     std::string line;
     for (int i = 0; i < argc; ++i) {
@@ -45,7 +69,8 @@ std::string joined(int argc, char** argv) {
 
 std::string version_text() {
     return std::string("millrace ") + version + " (" + build_commit + ", " + build_type + ", " + build_compiler +
-           ")\nCPU kernels: " MILLRACE_CPU_KERNELS "\nCUDA kernels: " + (cuda_built ? "built" : "not built");
+           ")\nCPU kernels: " MILLRACE_CPU_KERNELS "\nCUDA kernels: " + (cuda_built ? "built" : "not built") +
+           "\nMPI: " + (mpi_built ? "built" : "not built");
 }
 
 bool looks_like_an_option(const std::string& word) {
@@ -87,7 +112,8 @@ int explain_usage_error(const CLI::App& app, const CLI::ParseError& error, const
     if (where == &app && !words.empty() && !words.front().starts_with("-")) {
         std::cerr << "there is no subcommand \"" << words.front() << "\"." << suggestion(app, words.front());
     } else if (where == &app && words.empty()) {
-        std::cerr << "a subcommand is needed: run, learn, warm-start, design, validate, devices or schema.";
+        std::cerr << "a subcommand is needed: run, sweep, merge, pareto, learn, warm-start, design, validate, devices "
+                     "or schema.";
     } else {
         std::string unknown;
         for (const std::string& word : words) {
@@ -203,6 +229,33 @@ int run(int argc, char** argv) {
     SharedOptions::add_checkpoint(run, run_options.checkpoint, run_options.resume);
     run->add_flag("--quiet", run_options.quiet, "No progress on standard error");
 
+    SweepCommandOptions sweep_options;
+    SharedOptions sweep_shared;
+    std::string shard;
+    sweep_options.command_line = joined(argc, argv);
+    CLI::App* sweep = app.add_subcommand("sweep", "Run all designs of a sweep file; goes on with what is there");
+    sweep_shared.add_input(sweep, sweep_options.sweep, "sweep", "Sweep file (JSON)");
+    sweep
+        ->add_option("--out", sweep_options.folder,
+                     "Folder of the sweep: a new one, or one to go on with. Rows of finished replications are added "
+                     "as they come; merged.jsonl is made of them at the end")
+        ->type_name("DIR")
+        ->check(file_name)
+        ->required();
+    sweep_shared.add_jobs(sweep);
+    sweep
+        ->add_option("--shard", shard,
+                     "Run only this part of the work, for job arrays; when all parts are done, millrace merge DIR "
+                     "puts them together")
+        ->type_name("I/N");
+    SharedOptions::add_backend(sweep, sweep_options.backend);
+    sweep->add_flag("--quiet", sweep_options.quiet, "No progress and no remarks on standard error");
+
+    MergeOptions merge_options;
+    CLI::App* merge = app.add_subcommand("merge", "Put the rows of a sweep's shards together, or say what is missing");
+    merge->add_option("folder", merge_options.folder, "Folder of the sweep")->required();
+    merge->add_flag("--partial", merge_options.partial, "Also when rows are missing");
+
     LearnCommandOptions learn_options;
     SharedOptions learn_shared;
     learn_options.command_line = joined(argc, argv);
@@ -244,19 +297,32 @@ int run(int argc, char** argv) {
     SharedOptions::add_format(design, design_options.format);
 
     ValidateOptions validate_options;
-    CLI::App* validate = app.add_subcommand("validate", "Check scenarios and learn files without running them");
-    validate->add_option("file", validate_options.files, "Scenarios and learn files (JSON)")->required();
+    CLI::App* validate = app.add_subcommand("validate", "Check scenario, learn and sweep files without running them");
+    validate->add_option("file", validate_options.files, "Scenario, learn and sweep files (JSON)")->required();
     validate->add_option("--set", validate_options.overrides, "Override one value; repeatable")
         ->type_name("PATH=VALUE")
         ->allow_extra_args(false);
     validate->add_flag("--resolved", validate_options.resolved, "Print each file with its defaults written out");
 
+    ParetoCommandOptions pareto_options;
+    std::string confidence = "0.95";
+    CLI::App* pareto = app.add_subcommand("pareto", "Say which designs of a sweep are on the frontier, and how surely");
+    pareto->add_option("folder", pareto_options.folder, "Folder of the sweep")->required();
+    pareto->add_option("--confidence", confidence, "Probability that all decisions are right")
+        ->type_name("P")
+        ->capture_default_str();
+    pareto
+        ->add_option("--reference", pareto_options.reference,
+                     "Where hypervolumes end: a value per objective; default: a tenth beyond the worst means")
+        ->type_name("X,Y");
+    SharedOptions::add_format(pareto, pareto_options.format);
+
     const CLI::App* devices = app.add_subcommand("devices", "Say what a model can be trained on here");
 
     std::string schema_of = "scenario";
-    CLI::App* schema = app.add_subcommand("schema", "Print the JSON Schema of scenarios or of learn files");
+    CLI::App* schema = app.add_subcommand("schema", "Print the JSON Schema of scenario, learn or sweep files");
     schema->add_option("kind", schema_of, "Kind of file")
-        ->check(CLI::IsMember({"scenario", "learn"}))
+        ->check(CLI::IsMember({"scenario", "learn", "sweep"}))
         ->capture_default_str();
 
     const std::vector<std::string> words(argv + 1, argv + argc);
@@ -273,6 +339,16 @@ int run(int argc, char** argv) {
         run_shared.put_into(run, run_options.scenario);
         run_options.jobs = run_shared.threads();
         return run_command(run_options);
+    }
+    if (sweep->parsed()) {
+        if (!shard.empty() || sweep->count("--shard") > 0) {
+            read_shard(shard, sweep_options);
+        }
+        sweep_options.jobs = sweep_shared.threads();
+        return sweep_command(sweep_options);
+    }
+    if (merge->parsed()) {
+        return merge_command(merge_options);
     }
     if (learn->parsed()) {
         learn_shared.put_into(learn, learn_options.input);
@@ -291,6 +367,10 @@ int run(int argc, char** argv) {
         }
         return exit_done;
     }
+    if (pareto->parsed()) {
+        pareto_options.confidence = share("--confidence", confidence);
+        return pareto_command(pareto_options);
+    }
     if (validate->parsed()) {
         return validate_command(validate_options);
     }
@@ -298,7 +378,9 @@ int run(int argc, char** argv) {
         std::cout << devices_report();
     }
     if (schema->parsed()) {
-        std::cout << (schema_of == "learn" ? learn_schema_json : scenario_schema_json);
+        std::cout << (schema_of == "learn"   ? learn_schema_json
+                      : schema_of == "sweep" ? sweep_schema_json
+                                             : scenario_schema_json);
     }
     return exit_done;
 }

@@ -55,6 +55,22 @@ struct LearnCommandOptions {
     std::string command_line;
 };
 
+struct SweepCommandOptions {
+    InputOptions sweep;
+    std::string folder;
+    std::int64_t shard = 1;  ///< of `shards`, counted from 1
+    std::int64_t shards = 1;
+    std::string backend = "auto";  ///< of learners
+    std::int64_t jobs = 1;
+    bool quiet = false;
+    std::string command_line;
+};
+
+struct MergeOptions {
+    std::string folder;
+    bool partial = false;  ///< merge what is there
+};
+
 struct WarmStartOptions {
     InputOptions input;
     std::string backend = "auto";

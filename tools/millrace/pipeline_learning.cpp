@@ -9,23 +9,16 @@
 #include <optional>
 #include <utility>
 
-#include "model/evaluation/first_passage.h"
 #include "model/warm_start.h"
 #include "sim/sweep/formulas.h"
 #include "tools/millrace/interrupt.h"
-#include "tools/millrace/learn_curve.h"
-#include "tools/millrace/learn_result.h"
 #include "tools/millrace/learner_seeds.h"
 #include "tools/millrace/safe_file.h"
 
 namespace millrace {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr double never = std::numeric_limits<double>::infinity();
-constexpr double nearly_the_best = 0.98;
-constexpr std::size_t last_evaluations = 3;
 
 /// A backend that lives as long as the learner on it.
 template <typename P>
@@ -38,31 +31,6 @@ struct LearnerOnBackend {
     PipelineLearner<P> learner;
 };
 
-Json row_of(std::int64_t replication, std::size_t replica, const CurvePoint& point) {
-    Json row;
-    row["replication"] = replication;
-    row["replica"] = replica;
-    row["update"] = point.update;
-    row["compute/units"] = point.units;
-    row["compute/active_gpu_s"] = point.active_gpu_s;
-    row["compute/reserved_gpu_s"] = point.reserved_gpu_s;
-    row["time/wall_s"] = point.at_s;
-    row["staleness/mean"] = point.staleness;
-    row["replay/mean"] = point.replay;
-    put_evaluation(row, point.evaluation[replica]);
-    put_statistics(row, point.update > 0 ? std::optional(point.statistics[replica]) : std::nullopt);
-    return row;
-}
-
-/// Median and quartiles over seeds, in which a seed that never gets there counts as infinitely late.
-Json quartiles(const std::vector<double>& values) {
-    Json json;
-    for (const auto& [name, quarter] : {std::pair{"quartile_1", 1}, {"median", 2}, {"quartile_3", 3}}) {
-        json[name] = json_number(quartile(values, quarter));
-    }
-    return json;
-}
-
 std::string cell(double value, const char* format) {
     std::array<char, 64> text{};
     std::snprintf(text.data(), text.size(), format, value);
@@ -72,36 +40,35 @@ std::string cell(double value, const char* format) {
 }  // namespace
 
 PipelineLearning::PipelineLearning(const Scenario& scenario, const std::string& backend, std::int64_t jobs,
-                                   const std::string& curve, CheckpointFolder* folder)
+                                   const std::string& curve, CheckpointFolder* folder, WarmStarts* warm_starts)
     : scenario_(scenario),
       costs_(first_order_costs(scenario.pipeline)),
       backend_choice_(backend),
       threads_(std::max<std::int64_t>(1, jobs / scenario.replications)),
       folder_(folder),
       curve_path_(curve),
-      seeds_(static_cast<std::size_t>(scenario.replications * scenario.learner->replicas)),
+      curves_(scenario),
       weights_hashes_(static_cast<std::size_t>(scenario.replications)) {
     if (!curve.empty()) {
         static_cast<void>(SafeFile(curve));  // says what is wrong with the path
-        curve_file_.open(curve, std::ios::binary | std::ios::trunc);
     }
     BackendChoice chosen = open_backend(backend, jobs);
     AnyBackend& first = chosen.backend;
     backend_name_ = describe(first);
     backend_kind_ = kind_of(first);
     remark_ = chosen.remark;
-    std::visit(
-        [&](auto& one) {
-            auto start = warm_start(*one, *scenario.learner, &interrupted());
-            theta_0_ = std::move(start.weights);
-            theta_0_hash_ = hash_text(start.hash);
-        },
-        first);
+    WarmStarts own;
+    const WarmStarts::Weights start = (warm_starts != nullptr ? *warm_starts : own).get(first, *scenario.learner);
+    theta_0_ = start->weights;
+    theta_0_hash_ = hash_text(start->hash);
     if (folder_ != nullptr) {
         for (std::int64_t replication = 0; replication < scenario.replications; ++replication) {
             static_cast<void>(checkpoint_of(replication));  // says what is wrong before anything is learnt
         }
         folder_->keep_settings();
+    }
+    if (!curve.empty()) {  // only now: an older one stays when learning cannot begin
+        curve_file_.open(curve, std::ios::binary | std::ios::trunc);
     }
 }
 
@@ -176,6 +143,8 @@ std::shared_ptr<Learner> PipelineLearning::make_on(std::unique_ptr<Backend<P>> b
     learner.on_end = [this, replication, &learner] {
         weights_hashes_[static_cast<std::size_t>(replication)] =
             hash_text(content_hash<float>(learner.learner().policy().download()));
+        const std::lock_guard lock(curves_mutex_);
+        curves_.complete(replication);
     };
     if (const auto checkpoint = checkpoint_of(replication)) {
         learner.resume(*checkpoint);
@@ -189,195 +158,41 @@ std::shared_ptr<Learner> PipelineLearning::make_on(std::unique_ptr<Backend<P>> b
 }
 
 void PipelineLearning::note(std::int64_t replication, const CurvePoint& point) {
-    for (std::size_t replica = 0; replica < point.evaluation.size(); ++replica) {
-        Row row = row_of(replication, replica, point);
-        if (curve_file_.is_open()) {
-            const std::lock_guard lock(curve_file_mutex_);
-            curve_file_ << row.dump() << '\n' << std::flush;
-        }
-        const auto seed = static_cast<std::size_t>(replication) * point.evaluation.size() + replica;
-        seeds_[seed].rows.push_back(std::move(row));
+    const std::lock_guard lock(curves_mutex_);
+    const std::string rows = curves_.add(replication, point);
+    if (curve_file_.is_open()) {
+        curve_file_ << rows << std::flush;
     }
 }
 
 // ---- what it comes to -----------------------------------------------------------------------------------------------
 
-std::vector<double> PipelineLearning::Seed::column(std::string_view key) const {
-    std::vector<double> values;
-    for (const Row& row : rows) {
-        const Row& value = row.at(std::string(key));
-        values.push_back(value.is_number() ? value.get<double>() : std::nan(""));
-    }
-    return values;
-}
-
-double PipelineLearning::Seed::at_end(std::string_view key) const {
-    const std::vector<double> values = column(key);
-    const std::size_t count = std::min(last_evaluations, values.size());
-    double sum = 0.0;
-    for (std::size_t i = values.size() - count; i < values.size(); ++i) {
-        sum += values[i];
-    }
-    return sum / static_cast<double>(count);
-}
-
-void PipelineLearning::Seed::find_passages(double target) {
-    const std::vector<double> units = column("compute/units");
-    const std::vector<double> pass = smoothed(column("learner/pass@1"));
-    to_target = first_passage(units, pass, target).value_or(never);
-    to_98_percent = *first_passage(units, pass, nearly_the_best * *std::ranges::max_element(pass));
-}
-
-std::map<std::string, double> PipelineLearning::Seed::metrics() const {
-    std::map<std::string, double> metrics;
-    for (const char* key :
-         {"learner/pass@1", "learner/pass@4", "learner/pass@16", "learner/greedy", "learner/entropy",
-          "updates/ratio_deviation", "updates/clipped_fraction", "updates/ess_token", "updates/ess_sequence"}) {
-        metrics[key] = at_end(key);
-    }
-    const std::vector<double> greedy = column("learner/greedy");
-    metrics["learner/greedy_at_start"] = greedy.front();
-    metrics["learner/greedy_largest_drop"] = largest_drop(greedy);
-    metrics["learner/compute_to_target"] = to_target;
-    metrics["learner/compute_to_98_percent_of_best"] = to_98_percent;
-    // Policies are best compared where they are equally good: pass@k and entropy change with accuracy.
-    const auto at_target = [&](std::string_view key) {
-        return std::isfinite(to_target) ? value_at(column("compute/units"), smoothed(column(key)), to_target) : never;
-    };
-    metrics["learner/updates_to_target"] = at_target("update");
-    metrics["learner/greedy_at_target"] = at_target("learner/greedy");
-    metrics["learner/pass@16_at_target"] = at_target("learner/pass@16");
-    metrics["learner/entropy_at_target"] = at_target("learner/entropy");
-    return metrics;
-}
-
-/// A sentence when the policy is worse at its end than it was at its start, by more than chance: two standard errors of
-/// a share over so many prompts, though these are the same at both.
-void PipelineLearning::warn_of_collapse(RunResult& result) const {
-    const EvaluationSettings& evaluation = scenario_.learner->evaluation;
-    const std::pair<const char*, std::int64_t> shares[] = {{"learner/greedy", evaluation.greedy_prompts},
-                                                           {"learner/pass@1", evaluation.sampled_prompts}};
-    for (const auto& [key, prompts] : shares) {
-        std::vector<double> starts;
-        std::vector<double> ends;
-        for (const Seed& seed : seeds_) {
-            starts.push_back(seed.column(key).front());
-            ends.push_back(seed.at_end(key));
-        }
-        const double start = quartile(starts, 2);
-        const double end = quartile(ends, 2);
-        if (end < start - 2.0 * std::sqrt(start * (1.0 - start) / static_cast<double>(prompts))) {
-            result.warnings.push_back("The policy has become worse: " + std::string(key) + " was " +
-                                      cell(start, "%.3f") + " at the start and is " + cell(end, "%.3f") +
-                                      " at the end (medians over seeds). Lower learner.optimizer.learning_rate, or "
-                                      "train on fresher rollouts.");
-            return;
-        }
-    }
-}
-
 void PipelineLearning::finish(RunResult& result) {
-    // Only of replications that came to their end: what an interrupted one has reached stands in its curve.
-    std::erase_if(seeds_, [](const Seed& seed) { return seed.rows.empty(); });
-    std::map<std::string, std::vector<double>> metrics;
-    for (Seed& seed : seeds_) {
-        seed.find_passages(scenario_.learner->target_pass_at_1);
-        if (!weights_hashes_[seed.rows.front().at("replication").get<std::size_t>()].empty()) {
-            for (const auto& [key, value] : seed.metrics()) {
-                metrics[key].push_back(value);
-            }
-        }
-    }
-    if (!metrics.empty()) {
-        warn_of_collapse(result);
-    }
-    for (const auto& [key, values] : metrics) {
-        const auto reached = std::ranges::count_if(values, [](double value) { return std::isfinite(value); });
-        if (reached == static_cast<std::ptrdiff_t>(values.size())) {
-            result.metrics[key] = estimate(values);
-        } else {
-            result.undefined[key] = "it has a finite value for " + std::to_string(reached) + " of " +
-                                    std::to_string(values.size()) + " seeds";
-        }
-    }
+    curves_.put_into(result);
     if (curve_file_.is_open()) {
         curve_file_.close();
         SafeFile ordered(curve_path_);
-        for (const Seed& seed : seeds_) {
-            for (const Row& row : seed.rows) {
-                ordered.stream() << row.dump() << '\n';
-            }
-        }
+        ordered.stream() << curves_.text();
         ordered.commit();
     }
 }
 
-Json PipelineLearning::document() const {
-    Json document;
+nlohmann::ordered_json PipelineLearning::document() const {
+    nlohmann::ordered_json document;
     document["theta_0"] = theta_0_hash_;
     document["weights_hashes"] = weights_hashes_;
     document["unit_gpu_s"] = costs_.gpu_s_per_update;
     document["units_per_balanced_update"] = 1.0 + costs_.mu;
     document["target_pass@1"] = scenario_.learner->target_pass_at_1;
-    Json& seeds = document["seeds"] = Json::array();
-    std::vector<double> to_target;
-    std::vector<double> to_98_percent;
-    std::vector<double> pass_at_1;
-    for (const Seed& seed : seeds_) {
-        Json json;
-        json["replication"] = seed.rows.front().at("replication");
-        json["replica"] = seed.rows.front().at("replica");
-        json["compute_to_target"] = json_number(seed.to_target);
-        json["compute_to_98_percent_of_best"] = json_number(seed.to_98_percent);
-        Json& curve = json["curve"] = Json::object();
-        for (const auto& [key, value] : seed.rows.front().items()) {
-            if (key == "replication" || key == "replica") {
-                continue;
-            }
-            for (const Row& row : seed.rows) {
-                curve[key].push_back(row.at(key));
-            }
-        }
-        seeds.push_back(std::move(json));
-        to_target.push_back(seed.to_target);
-        to_98_percent.push_back(seed.to_98_percent);
-        pass_at_1.push_back(seed.at_end("learner/pass@1"));
-    }
-    document["over_seeds"] = {{"compute_to_target", quartiles(to_target)},
-                              {"compute_to_98_percent_of_best", quartiles(to_98_percent)},
-                              {"pass@1", quartiles(pass_at_1)}};
+    document["seeds"] = curves_.models();
+    document["over_seeds"] = curves_.quartiles();
     return document;
 }
 
 std::string PipelineLearning::table() const {
-    std::string text = "\nLearning from theta_0 " + theta_0_hash_ +
-                       "; one unit of compute is the training of one batch, " + cell(costs_.gpu_s_per_update, "%.3g") +
-                       " GPU-s\n";
-    text += "seed     updates    units   pass@1 start    end   pass@16    greedy   entropy   units to pass@1 " +
-            cell(scenario_.learner->target_pass_at_1, "%.2f") + "\n";
-    std::vector<double> to_target;
-    std::vector<double> pass_at_1;
-    for (std::size_t i = 0; i < seeds_.size(); ++i) {
-        const Seed& seed = seeds_[i];
-        std::array<char, 160> line{};
-        std::snprintf(line.data(), line.size(), "%-8zu %7lld %8.0f %14.3f %6.3f %9.3f %9.3f %9.3f %22s\n", i,
-                      seed.rows.back().at("update").get<long long>(), seed.column("compute/units").back(),
-                      seed.column("learner/pass@1").front(), seed.at_end("learner/pass@1"),
-                      seed.at_end("learner/pass@16"), seed.at_end("learner/greedy"), seed.at_end("learner/entropy"),
-                      cell(seed.to_target, "%.0f").c_str());
-        text += line.data();
-        to_target.push_back(seed.to_target);
-        pass_at_1.push_back(seed.at_end("learner/pass@1"));
-    }
-    if (seeds_.size() > 1) {
-        text += "median   pass@1 " + cell(quartile(pass_at_1, 2), "%.3f") + " [" +
-                cell(quartile(pass_at_1, 1), "%.3f") + ", " + cell(quartile(pass_at_1, 3), "%.3f") +
-                "], units to the target " + cell(quartile(to_target, 2), "%.0f") + " [" +
-                cell(quartile(to_target, 1), "%.0f") + ", " + cell(quartile(to_target, 3), "%.0f") +
-                "]; in brackets the quartiles over seeds\n";
-    }
-    text += "Ends are means of the last three evaluations; learnt on " + backend_name_ + ".\n";
-    return text;
+    return "\nLearning from theta_0 " + theta_0_hash_ + "; one unit of compute is the training of one batch, " +
+           cell(costs_.gpu_s_per_update, "%.3g") + " GPU-s\n" + curves_.table() + "; learnt on " + backend_kind_ +
+           ".\n";
 }
 
 }  // namespace millrace

@@ -3,19 +3,19 @@
 
 #include <cstdint>
 #include <fstream>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "model/pipeline_learner.h"
 #include "sim/sweep/replications.h"
 #include "tools/millrace/any_backend.h"
 #include "tools/millrace/checkpoint_folder.h"
+#include "tools/millrace/pipeline_curves.h"
+#include "tools/millrace/warm_starts.h"
 
 namespace millrace {
 
@@ -24,9 +24,10 @@ class PipelineLearning {
     /// Makes or reads theta_0 of a scenario that has a learner. `curve` is the file for the rows of the curves, which
     /// are written as they come and put in order at the end; empty: none. In `folder`, unless it is null, every
     /// replication keeps after each evaluation what it can be resumed from, and goes on from what is there. Throws
-    /// WarmStartStopped after an interrupt, std::runtime_error when a checkpoint cannot be used.
+    /// WarmStartStopped after an interrupt, std::runtime_error when a checkpoint cannot be used. `warm_starts`, unless
+    /// it is null, keeps theta_0 for others.
     PipelineLearning(const Scenario& scenario, const std::string& backend, std::int64_t jobs, const std::string& curve,
-                     CheckpointFolder* folder = nullptr);
+                     CheckpointFolder* folder = nullptr, WarmStarts* warm_starts = nullptr);
 
     /// For RunOptions::make_learner.
     std::shared_ptr<Learner> make(std::int64_t replication);
@@ -43,25 +44,8 @@ class PipelineLearning {
     const std::string& remark() const { return remark_; }
 
    private:
-    using Row = nlohmann::ordered_json;
-
-    /// One replica of one replication: a model that learns from prompts and samples of its own.
-    struct Seed {
-        std::vector<Row> rows;
-        double to_target = 0.0;      ///< units until the smoothed pass@1 reaches the target; infinite: never
-        double to_98_percent = 0.0;  ///< the same for 98 % of its own best
-
-        void find_passages(double target);
-        /// By metric key; infinite where the target was not reached.
-        std::map<std::string, double> metrics() const;
-        /// Mean of the last three evaluations.
-        double at_end(std::string_view key) const;
-        std::vector<double> column(std::string_view key) const;
-    };
-
     template <typename P>
     std::shared_ptr<Learner> make_on(std::unique_ptr<Backend<P>> backend, std::int64_t replication);
-    void warn_of_collapse(RunResult& result) const;
     void note(std::int64_t replication, const CurvePoint& point);
     std::uint64_t checkpoint_hash(std::int64_t replication) const;
     /// Of a replication; nothing when it has to start from the beginning.
@@ -79,8 +63,8 @@ class PipelineLearning {
     std::string backend_kind_;
     std::string curve_path_;
     std::ofstream curve_file_;
-    std::mutex curve_file_mutex_;
-    std::vector<Seed> seeds_;                  ///< by replication, then by replica
+    std::mutex curves_mutex_;
+    PipelineCurves curves_;
     std::vector<std::string> weights_hashes_;  ///< by replication, at its end; empty when it was interrupted
 };
 

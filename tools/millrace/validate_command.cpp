@@ -6,6 +6,7 @@
 #include "sim/scenario/diagnostics.h"
 #include "sim/scenario/input_file.h"
 #include "sim/scenario/learn_file.h"
+#include "sim/sweep/sweep_file.h"
 
 namespace millrace {
 namespace {
@@ -13,16 +14,45 @@ namespace {
 struct Valid {
     std::string name;
     std::string resolved_json;
+    std::string remarks;  ///< what there is to say beyond "ok", up to the end of its line and in further lines
 };
+
+/// How many designs a sweep comes to, and which of them cannot be run.
+std::string remarks_on(const Sweep& sweep) {
+    constexpr std::size_t most_listed = 10;
+    std::size_t impossible = 0;
+    std::string list;
+    for (const Design& design : sweep.designs) {
+        if (!design.error.empty() && ++impossible <= most_listed) {
+            list += "\n  impossible: " + design.family;
+            for (const auto& [path, value] : design.values) {
+                list += ", " + path + "=" + value;
+            }
+            list += ": " + design.error;
+        }
+    }
+    if (impossible > most_listed) {
+        list += "\n  and " + std::to_string(impossible - most_listed) + " more are impossible";
+    }
+    for (const std::string& warning : sweep.warnings) {
+        list += "\n  " + warning;
+    }
+    return ", " + std::to_string(sweep.designs.size()) + (sweep.designs.size() == 1 ? " design" : " designs") +
+           (impossible == 0 ? "" : ", " + std::to_string(impossible) + " impossible") + list;
+}
 
 Valid check(const std::string& file, const std::vector<std::string>& overrides) {
     const std::string text = read_input_file(file);
+    if (is_sweep_file(text)) {
+        const Sweep sweep = decode_sweep(text, file, overrides);
+        return {sweep.name, sweep.resolved_json, remarks_on(sweep)};
+    }
     if (is_learn_file(text)) {
         const LearnFile learn = decode_learn_file(text, file, overrides);
-        return {learn.name, learn.resolved_json};
+        return {learn.name, learn.resolved_json, ""};
     }
     const Scenario scenario = decode_scenario(text, file, overrides);
-    return {scenario.name, scenario.resolved_json};
+    return {scenario.name, scenario.resolved_json, ""};
 }
 
 }  // namespace
@@ -35,7 +65,7 @@ int validate_command(const ValidateOptions& options) {
             if (options.resolved) {
                 std::cout << valid.resolved_json << '\n';
             } else {
-                std::cout << file << ": ok (" << valid.name << ")\n";
+                std::cout << file << ": ok (" << valid.name << ")" << valid.remarks << '\n';
             }
         } catch (const ScenarioError& error) {
             std::cerr << error.what() << '\n';

@@ -1,0 +1,109 @@
+#include "sim/sweep/design_record.h"
+
+#include <algorithm>
+#include <unordered_map>
+
+#include "sim/scenario/diagnostics.h"
+#include "sim/sweep/pareto_front.h"
+
+namespace millrace {
+namespace {
+
+[[noreturn]] void refuse(const std::string& file_name, const std::string& what) {
+    ScenarioProblem problem;
+    problem.source = file_name;
+    problem.message = what;
+    problem.rendered = file_name + ": error: " + what;
+    throw ScenarioError({problem});
+}
+
+/// Replications before this block have no value of a metric that appears in it for the first time, and the other way
+/// round.
+void append(DesignRecord& record, const BlockRow& row) {
+    for (const auto& [key, values] : row.metrics) {
+        auto& all = record.metrics[key];
+        all.resize(static_cast<std::size_t>(record.replications));
+        all.insert(all.end(), values.begin(), values.end());
+    }
+    record.replications += row.replications;
+    for (auto& [key, values] : record.metrics) {
+        values.resize(static_cast<std::size_t>(record.replications));
+    }
+    record.undefined.insert(row.undefined.begin(), row.undefined.end());
+}
+
+}  // namespace
+
+std::vector<DesignRecord> collect_records(const Sweep& sweep, std::span<const BlockRow> rows,
+                                          const std::string& file_name) {
+    std::unordered_map<std::string, std::size_t> place;
+    for (std::size_t i = 0; i < sweep.designs.size(); ++i) {
+        place[sweep.designs[i].id] = i;
+    }
+    std::vector<std::vector<const BlockRow*>> blocks(sweep.designs.size());
+    for (const BlockRow& row : rows) {
+        const auto design = place.find(row.design);
+        if (design == place.end()) {
+            refuse(file_name, "the sweep has no design " + row.design);
+        }
+        blocks[design->second].push_back(&row);
+    }
+    std::vector<DesignRecord> records(sweep.designs.size());
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        DesignRecord& record = records[i];
+        std::sort(blocks[i].begin(), blocks[i].end(),
+                  [](const BlockRow* a, const BlockRow* b) { return a->first_replication < b->first_replication; });
+        std::int64_t next = 0;
+        for (const BlockRow* row : blocks[i]) {
+            if (row->first_replication != next) {
+                refuse(file_name, "design " + row->design + " has a block that starts with replication " +
+                                      std::to_string(row->first_replication) + " where " + std::to_string(next) +
+                                      " is next");
+            }
+            next += row->replications;
+            if (!row->error.empty()) {
+                record.error = record.error.empty() ? row->error : record.error;
+            } else if (record.error.empty()) {
+                append(record, *row);
+            }
+        }
+        if (record.error.empty()) {
+            record.error = sweep.designs[i].error;
+        }
+        if (record.error.empty() && blocks[i].empty()) {
+            record.error = "it was not run: go on with the sweep";
+        }
+    }
+    return records;
+}
+
+std::string missing_objective(const DesignRecord& record, std::span<const Objective> objectives) {
+    for (const Objective& objective : objectives) {
+        const auto values = record.metrics.find(objective.metric);
+        const auto missing = values == record.metrics.end()
+                                 ? record.replications
+                                 : std::count(values->second.begin(), values->second.end(), std::nullopt);
+        if (missing > 0) {
+            const auto why = record.undefined.find(objective.metric);
+            return "the objective " + objective.metric + " has no value in " + std::to_string(missing) + " of " +
+                   std::to_string(record.replications) + " replications" +
+                   (why == record.undefined.end() ? "" : ": " + why->second);
+        }
+    }
+    return "";
+}
+
+ObjectiveSamples objective_samples(const DesignRecord& record, std::span<const Objective> objectives) {
+    ObjectiveSamples samples;
+    if (record.error.empty() && record.replications > 0 && missing_objective(record, objectives).empty()) {
+        for (const Objective& objective : objectives) {
+            std::vector<double>& turned = samples.values.emplace_back();
+            for (const std::optional<double>& value : record.metrics.at(objective.metric)) {
+                turned.push_back(toward_minimum(*value, objective.minimize));
+            }
+        }
+    }
+    return samples;
+}
+
+}  // namespace millrace

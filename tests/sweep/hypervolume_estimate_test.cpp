@@ -1,0 +1,70 @@
+#include "sim/sweep/hypervolume_estimate.h"
+
+#include <doctest/doctest.h>
+
+#include <cmath>
+
+#include "sim/metrics/estimate.h"
+#include "tests/sweep/synthetic_study.h"
+
+using namespace millrace;
+using namespace millrace_test;
+
+TEST_CASE("the hypervolume of one design is a product of means, with the interval of its replications") {
+    // One objective is exact, so the hypervolume is linear in the other: the jackknife is Student's t.
+    const std::vector<double> x = {0.2, 0.5, 0.3, 0.6, 0.4};
+    const ObjectiveSamples design{{x, std::vector<double>(5, 0.5)}};
+    const HypervolumeEstimate volume = estimate_hypervolume({&design, 1}, {1.0, 1.0, 0.0}, 0.95);
+    CHECK(volume.value == doctest::Approx(0.6 * 0.5));
+    CHECK(volume.mean == doctest::Approx(0.3));
+    REQUIRE(volume.half_width);
+    const Estimate mean = estimate(x);
+    CHECK(*volume.half_width == doctest::Approx(0.5 * *mean.half_width));
+}
+
+TEST_CASE("intervals of hypervolumes cover the truth about as often as they say, with less bias") {
+    constexpr int studies = 600;
+    for (const ReplicationPlan& plan : {equal_plan(15), ReplicationPlan{8, 40, 12 * 15}}) {
+        int covered = 0;
+        double bias_of_value = 0.0;
+        double bias_of_mean = 0.0;
+        for (int s = 0; s < studies; ++s) {
+            SyntheticStudy study = scattered_study(static_cast<std::uint64_t>(s), 12);
+            study.noise = 0.08;
+            const ObjectivePoint reference{1.2, 1.2, 0.0};
+            const double truth = hypervolume(study.truth, reference, 2);
+            const HypervolumeEstimate volume = estimate_hypervolume(study.samples(plan), reference, 0.95);
+            REQUIRE(volume.half_width);
+            covered += std::abs(volume.mean - truth) <= *volume.half_width;
+            bias_of_value += (volume.value - truth) / studies;
+            bias_of_mean += (volume.mean - truth) / studies;
+        }
+        INFO("covered ", covered, " of ", studies, ", bias ", bias_of_value, " of the means, ", bias_of_mean,
+             " corrected");
+        CHECK(covered > 0.91 * studies);
+        CHECK(covered < 0.99 * studies);
+        if (plan.least == plan.most) {  // what a mean says decides how often it is looked at: a bias of its own
+            CHECK(bias_of_value > 0.0);
+            CHECK(std::abs(bias_of_mean) < 0.6 * bias_of_value);
+        }
+    }
+}
+
+TEST_CASE("hypervolumes without an interval say why") {
+    const ObjectiveSamples once{{{0.5}, {0.5}}};
+    const HypervolumeEstimate one = estimate_hypervolume({&once, 1}, {1.0, 1.0, 0.0}, 0.95);
+    CHECK(one.value == 0.25);
+    CHECK_FALSE(one.half_width);
+    CHECK(one.note == "a design with one replication has no interval");
+    const ObjectiveSamples nothing;
+    CHECK_FALSE(estimate_hypervolume({&nothing, 1}, {1.0, 1.0, 0.0}, 0.95).note.empty());
+}
+
+TEST_CASE("the default reference lies beyond every design") {
+    const std::vector<ObjectivePoint> means = {{1.0, 5.0, 0.0}, {3.0, 5.0, 0.0}};
+    const ObjectivePoint reference = default_reference(means);
+    CHECK(reference[0] == doctest::Approx(3.2));
+    CHECK(reference[1] == doctest::Approx(5.5));
+    CHECK(default_reference(std::vector{ObjectivePoint{-2.0, 0.0, 0.0}})[0] == doctest::Approx(-1.8));
+    CHECK(default_reference(std::vector{ObjectivePoint{-2.0, 0.0, 0.0}})[1] == doctest::Approx(1.0));
+}
