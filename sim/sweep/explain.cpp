@@ -85,10 +85,9 @@ std::string binding(const PipelineConfig& config, const PeriodExplanation& expla
     if (!generates) {
         return "The reward stage binds: its servers need " + takes + " for the " + batch + " of an update.";
     }
-    if (has[activity::room]) {
-        return "The store's room binds: rollouts keep their slots until an update makes room, so that generation and "
-               "training wait for each other; the loop takes " +
-               takes + " per update.";
+    if (!has[activity::permission]) {
+        // Around a cycle through the store's room the workers' and the trainers' periods average, so neither is longer.
+        return "Workers and trainers bind alike, each for " + takes + " per update.";
     }
     return "The loop from weights to rollouts and back binds: admission (steps_ahead " +
            std::to_string(config.admission->steps_ahead) +

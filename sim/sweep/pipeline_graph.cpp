@@ -1,184 +1,20 @@
 #include "sim/sweep/pipeline_graph.h"
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 #include <optional>
 #include <stdexcept>
 
-#include "sim/pipeline/admission.h"
-#include "sim/sweep/formulas.h"
+#include "sim/sweep/pipeline_counts.h"
 
 namespace millrace {
 namespace {
 
 using Vertex = MarkedGraph::Vertex;
 
-constexpr std::int64_t most_rollouts = 1'000'000;
+constexpr std::int64_t most_firings = 1'000'000;  ///< of rollouts or updates in one round of a graph
 
 double number(std::int64_t n) {
     return static_cast<double>(n);
-}
-
-/// Rounded towards minus infinity, as indices of earlier rounds need it.
-std::int64_t floor_of(std::int64_t a, std::int64_t b) {
-    return a / b - (a % b < 0 ? 1 : 0);
-}
-std::int64_t ceil_of(std::int64_t a, std::int64_t b) {
-    return -floor_of(-a, b);
-}
-
-/// Mean times, in seconds.
-struct Times {
-    double shared = 0.0;      ///< of a rollout: what its worker spends whether or not others run beside it
-    double own = 0.0;         ///< of a rollout: what it adds to the steps of all that run beside it
-    double full_gpu_s = 0.0;  ///< GPU-seconds per rollout of a worker with full slots
-    double grading = 0.0;
-    double update = 0.0;
-    double transfer = 0.0;
-    std::int64_t slots = 1;   ///< of one worker, as far as its memory carries them
-    bool slows_down = false;  ///< a rollout takes longer beside others
-    bool constant = true;
-
-    double alone() const { return shared + own; }
-};
-
-Times times_of(const PipelineConfig& config) {
-    const WorkersConfig& workers = config.workers;
-    const FirstOrderCosts costs = first_order_costs(config);
-    Times times;
-    times.full_gpu_s = costs.gpu_s_per_rollout;
-    times.update = costs.gpu_s_per_update / number(config.trainers.count);
-    times.transfer = config.weight_sync.transfer_s.mean();
-    times.slots = workers.slots;
-    if (config.reward) {
-        times.grading = config.reward->latency_s.mean();
-        times.constant = config.reward->latency_s.is_constant();
-    }
-    times.constant = times.constant && config.weight_sync.transfer_s.is_constant();
-    if (const auto* fixed = std::get_if<FixedTrainerService>(&config.trainers.service)) {
-        times.constant = times.constant && fixed->gpu_s_per_update.is_constant();
-    }
-    const bool constant_tokens = workers.length.is_constant() && workers.prompt_length.is_constant();
-    if (std::holds_alternative<PerTokenTrainerService>(config.trainers.service)) {
-        times.constant = times.constant && constant_tokens;
-    }
-    if (const auto* first_order = std::get_if<FirstOrderService>(&workers.service)) {
-        times.own = first_order->gpu_s_per_rollout.mean();
-        times.constant = times.constant && first_order->gpu_s_per_rollout.is_constant();
-    } else {
-        const auto& step = std::get<StepService>(workers.service);
-        const double response = std::max(1.0, workers.length.mean());
-        const double squared = std::max(response * response, workers.length.second_moment());
-        const double prompt = workers.prompt_length.mean();
-        times.constant = times.constant && constant_tokens;
-        if (constant_tokens && step.kv_cap_tokens) {
-            const std::int64_t tokens = std::llround(response) + std::llround(prompt);
-            times.slots = std::clamp<std::int64_t>(*step.kv_cap_tokens / tokens, 1, workers.slots);
-        }
-        times.shared = response * step.law.base_s;
-        times.own = response * step.law.per_sequence_s +
-                    step.law.per_context_token_s * (prompt * response + 0.5 * (squared - response)) +
-                    step.law.prefill_per_token_s * prompt;
-    }
-    times.slows_down = times.slots > 1 && times.own > 0.0;
-    if (times.slots < workers.slots) {  // the formula lets a worker run a part of a rollout
-        times.full_gpu_s = times.shared / number(times.slots) + times.own;
-    }
-    return times;
-}
-
-/// Which rollouts an update needs and an admission permits, by counting. Updates and rollouts are numbered from 0.
-struct Counts {
-    bool waits = true;            ///< updates wait for rollouts
-    std::int64_t per_update = 1;  ///< rollouts that one update more needs
-    std::int64_t first = 1;       ///< what the first update needs
-    std::int64_t group = 1;
-    bool queue = false;
-    std::optional<std::int64_t> opening;  ///< tokens that admission opens with; none: it does not limit
-    std::int64_t repeats = 1;             ///< after so many updates the counting, and weight_sync.every, start again
-
-    /// Rollouts that must have been stored before update u begins.
-    std::int64_t needed(std::int64_t u) const {
-        return queue ? ceil_of((u + 1) * per_update, group) * group : first + u * per_update;
-    }
-    /// Updates that must have given their tokens back before rollout i may start; below 1: none.
-    std::int64_t returns_before(std::int64_t i) const { return ceil_of(i + 1 - *opening, per_update); }
-};
-
-Counts counts_of(const PipelineConfig& config) {
-    Counts counts;
-    counts.group = config.groups.size;
-    counts.queue = std::holds_alternative<TransferQueueConfig>(config.store);
-    counts.waits = counts.queue || config.trainers.fresh_per_update > 0;
-    counts.per_update = config.trainers.batch;
-    if (!counts.queue && counts.waits) {
-        counts.per_update = config.trainers.fresh_per_update;
-    } else if (!counts.queue && config.admission) {
-        counts.per_update = config.admission->rollouts_per_update;
-    }
-    counts.first = first_batch(config);
-    if (config.admission && config.admission->rollouts_per_update == counts.per_update) {
-        counts.opening = opening_tokens(config);
-    }
-    counts.repeats = config.weight_sync.every;
-    if (counts.queue) {
-        counts.repeats = std::lcm(counts.repeats, counts.group / std::gcd(counts.per_update, counts.group));
-    }
-    return counts;
-}
-
-bool is_whole(double ratio) {
-    return std::abs(ratio - std::round(ratio)) <= 1e-9 * std::max(1.0, ratio);
-}
-
-std::vector<std::string> approximations(const PipelineConfig& config, const Times& times, const Counts& counts) {
-    std::vector<std::string> why;
-    const auto* queue = std::get_if<TransferQueueConfig>(&config.store);
-    const auto* buffer = std::get_if<ReplayBufferConfig>(&config.store);
-    const WeightSyncConfig& sync = config.weight_sync;
-    const bool workers_matter = counts.waits;
-    // When an update begins, everything that was permitted is in the store.
-    const bool none_in_flight = counts.opening && config.admission->steps_ahead == 0 &&
-                                *counts.opening == counts.first && counts.per_update % counts.group == 0 &&
-                                (!counts.queue || counts.first == counts.per_update);
-    if (workers_matter && times.slows_down) {
-        why.push_back("a rollout takes longer the more run beside it on its worker");
-    }
-    if (workers_matter && times.slots > 1 && !times.slows_down) {
-        const double step_s = std::get<StepService>(config.workers.service).law.base_s;
-        if (!is_whole(times.update / step_s) || !is_whole(times.grading / step_s) ||
-            !is_whole(times.transfer / step_s)) {
-            why.push_back("a rollout that joins a running batch waits for the next decode step");
-        }
-    }
-    if (workers_matter && times.transfer > 0.0 && sync.in_flight == InFlight::in_place && !none_in_flight) {
-        why.push_back("rollouts in flight pause while weights come in");
-    }
-    if (workers_matter && times.transfer > 0.0 && counts.opening && !sync.trainers_wait &&
-        times.transfer > times.update) {
-        why.push_back("weight transfers that take longer than an update overlap with the next ones");
-    }
-    if (queue != nullptr) {
-        const bool runs_full = !counts.opening || queue->capacity < *counts.opening;
-        if (runs_full && queue->overflow == Overflow::drop_oldest) {
-            why.push_back("a full queue drops rollouts");
-        } else if (runs_full && (counts.group > 1 || times.grading > 0.0)) {
-            why.push_back("rollouts that find no room in the queue keep slots occupied, counted in whole groups");
-        }
-        if (config.trainers.fresh_per_update > 0) {
-            why.push_back("an update also waits for rollouts that came in since the last one began");
-        }
-    }
-    if (buffer != nullptr && counts.waits) {
-        if (!none_in_flight) {
-            why.push_back("an update counts only those fresh rollouts that came in since the last one began");
-        }
-        if (buffer->positive_bias_delta > 0.0) {
-            why.push_back("the buffer keeps places for correct rollouts");
-        }
-    }
-    return why;
 }
 
 /// What both grains share: the updates of a round, with the weights that they hand to the workers.
@@ -189,11 +25,16 @@ class Builder {
         result_.graph.activities = {
             "generation", "generation with full slots", "grading",  "update", "weight transfer", "slot",
             "admission",  "room in the store",          "rollouts", "order"};
+        if (number(updates_) * number(counts_.per_update) > 1e15 || updates_ > most_firings) {
+            throw std::length_error("groups of " + std::to_string(counts_.group) + " fit batches of " +
+                                    std::to_string(counts_.per_update) + " and weight_sync.every only after " +
+                                    std::to_string(updates_) + " updates: too many for a graph");
+        }
         result_.updates = updates_;
         result_.rollouts = updates_ * counts_.per_update;
         result_.trainers_wait_for_rollouts = counts_.waits;
         result_.constant_times = times_.constant;
-        result_.approximations = approximations(config, times_, counts_);
+        result_.approximations = left_out(config, times_, counts_);
     }
 
     PipelineGraph by_rollouts();
@@ -227,8 +68,8 @@ class Builder {
     }
 
     const PipelineConfig& config_;
-    Times times_;
-    Counts counts_;
+    PipelineTimes times_;
+    PipelineCounts counts_;
     std::int64_t updates_;
     PipelineGraph result_;
 
@@ -252,7 +93,7 @@ void Builder::add_updates() {
         const auto here = static_cast<std::size_t>(u);
         Vertex back = ends[here];
         Vertex goes_on = ends[here];
-        if ((u + 1) % sync.every == 0 && times_.transfer > 0.0) {
+        if (counts_.transfers && (u + 1) % sync.every == 0 && times_.transfer > 0.0) {
             // Where a transfer may end after the next update, whose tokens come back at once, the first tokens to come
             // back come no later than that update's.
             const bool in_turn = sync.every == 1 || sync.trainers_wait;
@@ -407,7 +248,7 @@ void Builder::add_batches() {
 }
 
 PipelineGraph Builder::by_rollouts() {
-    if (result_.rollouts > most_rollouts) {
+    if (result_.rollouts > most_firings) {
         throw std::length_error("batch, groups and weight_sync.every fit together only every " +
                                 std::to_string(result_.rollouts) + " rollouts: too many for a graph of rollouts");
     }

@@ -10,7 +10,8 @@
 //   - grading, at once or on a number of servers; trainers under every law;
 //   - transfer queues in every order that never run full, or that block if rollouts are graded at once and not grouped;
 //   - admission with any steps_ahead; weight synchronisation every k updates with between_rollouts, or in_place where
-//     nothing is in flight then (0 steps ahead), with trainers that wait or transfers no longer than an update;
+//     nothing is in flight then (0 steps ahead), with trainers that wait or transfers no longer than an update, at
+//     least every 1,000 updates;
 //   - replay buffers: the trainers run on their own once it is filled; with fresh_per_update = rollouts_per_update and
 //     0 steps ahead (the synchronous model, each update on at least one batch of fresh rollouts at first) they wait for
 //     the fresh rollouts.
@@ -49,9 +50,8 @@ struct PipelineGraph {
 };
 
 /// Throws std::length_error where weight_sync.every, the batch and the groups repeat together only after more than a
-/// million rollouts.
+/// million rollouts (updates, in the graph of batches).
 PipelineGraph rollout_graph(const PipelineConfig& config);
-
 PipelineGraph batch_graph(const PipelineConfig& config);
 
 /// What the edges of these graphs stand for: the indices of MarkedGraph::activities.

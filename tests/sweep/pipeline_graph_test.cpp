@@ -388,9 +388,18 @@ TEST_CASE("a replay buffer leaves trainers and workers to themselves") {
     CHECK(limiting_cycle(pipeline.graph, pipeline.generation)->ratio_s() == doctest::Approx(63.36));
 }
 
-TEST_CASE("laws that never repeat together are refused, not run out of memory") {
+TEST_CASE("counts that never repeat together are refused, not run out of memory") {
     PipelineConfig config = millrace_test::first_order_pipeline(5.28, 5, 3);
     config.store = TransferQueueConfig{.capacity = 64};
-    config.weight_sync.every = 1'000'003;
+    config.weight_sync.transfer_s = Distribution::constant(1.0);
+    config.trainers.batch = 1999;
+    config.store = TransferQueueConfig{.capacity = 8000};
+    config.weight_sync.every = 999;
     CHECK_THROWS_AS(rollout_graph(config), std::length_error);
+    CHECK(batch_graph(config).updates == 999 * 4);
+    config.weight_sync.every = 1'000'003;
+    CHECK_FALSE(rollout_graph(config).exact());
+    CHECK(period_s(rollout_graph(config)) == doctest::Approx(1999 * 5.28 / 5));
+    config.groups.size = 1'000'003;
+    CHECK_THROWS_AS(batch_graph(config), std::length_error);
 }
