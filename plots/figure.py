@@ -10,6 +10,12 @@ import sys
 # kind, its module, one line of help
 KINDS = {
     "curves": "accuracy against compute, from results of runs with a learner",
+    "pareto": "the Pareto frontier of a sweep",
+    "heatmap": "a metric over buffer size and split, from a sweep or from results",
+    "histograms": "staleness, uses and last use, from results",
+    "utilisation": "what the GPUs do, from results",
+    "split": "throughput against the split of GPUs, from a sweep or from results",
+    "timeline": "updates, versions and the store over time, from a step log",
 }
 
 

@@ -165,7 +165,7 @@ def plain_ticks(axis, log=False):
     if log:
         low, high = sorted(axis.get_view_interval())
         decades = math.log10(high / low)
-        axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if decades < 2.5 else (1,), numticks=12))
+        axis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if decades < 3 else (1,), numticks=12))
         axis.set_minor_formatter(NullFormatter())
     else:
         axis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
