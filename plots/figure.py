@@ -7,6 +7,8 @@ import argparse
 import importlib
 import sys
 
+from figure_style import exit_code, save
+
 # kind, its module, one line of help
 KINDS = {
     "curves": "accuracy against compute, from results of runs with a learner",
@@ -31,20 +33,11 @@ def main(words):
         one.add_argument("--pdf", action="store_true", help="STEM.pdf as well")
     options = parser.parse_args(words)
 
-    from figure_style import BadInput, BadRequest, save
-    try:
+    def work():
         figure, rows = modules[options.kind].make(options)
         save(figure, rows, options.out, options.pdf)
-    except BadInput as error:
-        print(f"millrace plot: error: {error}", file=sys.stderr)
-        return 3
-    except BadRequest as error:
-        print(f"millrace plot: error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"millrace plot: error: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
-        return 2
-    return 0
+
+    return exit_code("millrace plot", work)
 
 
 if __name__ == "__main__":

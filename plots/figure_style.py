@@ -3,9 +3,14 @@ import csv
 import json
 import math
 import os
+import sys
 import textwrap
 
-import matplotlib
+try:
+    import matplotlib
+except ImportError as error:
+    sys.exit(f"millrace: error: figures need matplotlib for {sys.executable} ({error}):\n"
+             "    apt-get install --no-install-recommends python3-matplotlib")
 
 matplotlib.use("Agg")
 matplotlib.rcdefaults()  # nobody's own style file: equal results give equal bytes
@@ -14,6 +19,8 @@ matplotlib.rcParams.update({"text.parse_math": False, "svg.hashsalt": "millrace"
                             "hatch.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False})
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.text import Text
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 from matplotlib.transforms import Bbox
 
@@ -58,6 +65,22 @@ class BadInput(Exception):
 
 class BadRequest(Exception):
     """The command line asks for what cannot be drawn. Exit code 2."""
+
+
+def exit_code(program, work):
+    """Does the work; what is wrong with its inputs becomes one line and millrace's exit code."""
+    try:
+        work()
+    except BadInput as error:
+        print(f"{program}: error: {error}", file=sys.stderr)
+        return 3
+    except BadRequest as error:
+        print(f"{program}: error: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"{program}: error: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
+        return 2
+    return 0
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------
@@ -212,7 +235,7 @@ def label_ends(axes, ends, texts, colours, gap=16):
     written = []
     for (x, y), place, text, colour in zip(pixels, places, texts, colours):
         line = to_figure([(x + 5, y), (right - 4, place)])
-        figure.add_artist(matplotlib.lines.Line2D(line[:, 0], line[:, 1], color=colour, linewidth=0.8, alpha=0.7))
+        figure.add_artist(Line2D(line[:, 0], line[:, 1], color=colour, linewidth=0.8, alpha=0.7))
         at = to_figure((right, place))
         written.append(figure.text(*at, text, color=colour, va="center", size=10, weight="bold"))
     return written
@@ -223,7 +246,7 @@ def texts_of(figure):
     renderer = figure.canvas.get_renderer()
     figure.draw(renderer)
     found = []
-    for artist in figure.findobj(matplotlib.text.Text):
+    for artist in figure.findobj(Text):
         if artist.get_visible() and artist.get_text().strip():
             box = artist.get_window_extent(renderer)
             if box.width > 0:

@@ -4,11 +4,11 @@ from matplotlib.ticker import MaxNLocator
 from figure_style import (BLACK, BLUE, GREY, VERMILION, BadRequest, Reading, clipped, distinct_names, load_result, number,
                           new_figure, title)
 
-# key under `histograms`, title, x-axis, what the shares are of, what it means when nothing was counted
+# key under `histograms`, title, what is counted, what stands on the x-axis, what it means when nothing was counted
 KINDS = [
-    ("staleness", "Staleness", "policy versions from creation to use", "samples", "nothing was trained on"),
-    ("replay_count", "Uses of a rollout", "uses until it left the store", "rollouts", "no rollout left the store"),
-    ("steps_since_last_use", "Since the previous use", "updates since it was last used", "reused samples",
+    ("staleness", "Staleness", "samples", "policy versions from creation to use", "nothing was trained on"),
+    ("replay_count", "Uses of a rollout", "rollouts", "uses until it left the store", "no rollout left the store"),
+    ("steps_since_last_use", "Since the previous use", "reused samples", "updates since it was last used",
      "no rollout was used twice"),
 ]
 MOST_BARS, MOST_RESULTS = 40, 8
@@ -35,11 +35,15 @@ def tell(paths, given=()):
         with Reading(path):
             names.append(str(result["scenario"]["name"]))
             counts.append([[int(n) for n in result["histograms"][kind[0]]["counts"]] for kind in KINDS])
-    # The narrowest of 1, 2, 5, 10, 20, ... values per bar that leaves a readable number of bars in every row.
     longest = [max(len(one[k]) for one in counts) for k in range(len(KINDS))]
-    widths = [next(w * 10**e for e in range(18) for w in (1, 2, 5) if n <= MOST_BARS * w * 10**e) for n in longest]
+    widths = [bar_width(n) for n in longest]
     panels = [[summary(one[k], widths[k]) for k in range(len(KINDS))] for one in counts]
     return {"labels": distinct_names(paths, names, given), "panels": panels, "widths": widths, "longest": longest}
+
+
+def bar_width(values):
+    """The narrowest of 1, 2, 5, 10, 20, ... values per bar that leaves a readable number of bars."""
+    return next(w * 10**e for e in range(18) for w in (1, 2, 5) if values <= MOST_BARS * w * 10**e)
 
 
 def summary(counts, width):
@@ -79,14 +83,14 @@ def draw(story, heading):
         for k, (panel, kind) in enumerate(zip(panels, KINDS)):
             axes = figure.add_axes((0.045 + 0.318 * k, base + 0.1 / height, 0.285, each - 0.78 / height))
             if row == 0:
-                figure.text(0.045 + 0.318 * k, top, f"{kind[1]}, % of {kind[3]}", size=10.5,
+                figure.text(0.045 + 0.318 * k, top, f"{kind[1]}, % of {kind[2]}", size=10.5,
                                  color=GREY)
             if panel is None:
                 axes.set(facecolor="#F2F2F2", xticks=[], yticks=[])
                 axes.spines[:].set_visible(False)
                 axes.text(0.5, 0.5, "none: " + kind[4], transform=axes.transAxes, color=GREY, ha="center", va="center")
                 if row == count - 1:
-                    axes.set_xlabel(kind[2], size=9)
+                    axes.set_xlabel(kind[3], size=9)
                 continue
             step = story["widths"][k]
             for first, last, share in panel["bars"]:
@@ -103,5 +107,5 @@ def draw(story, heading):
             axes.yaxis.set_major_locator(MaxNLocator(3, steps=[1, 2, 5, 10]))
             axes.tick_params(labelsize=9, labelbottom=row == count - 1)
             if row == count - 1:
-                axes.set_xlabel(kind[2] + (f" (bars of {step})" if step > 1 else ""), size=9)
+                axes.set_xlabel(kind[3] + (f" (bars of {step})" if step > 1 else ""), size=9)
     return figure

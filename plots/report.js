@@ -77,7 +77,7 @@
                                  color: colourOf(look) });
         traces.push({ type: "scatter", mode: "markers", name: family + ", " + data.words[membership],
           x: own.map((i) => mean(designs[i], x)), y: own.map((i) => mean(designs[i], y)), customdata: own,
-          error_x: bars(x), error_y: bars(y), opacity: membership === "out" ? 0.35 : 1,
+          error_x: bars(x), error_y: bars(y), opacity: membership !== "out" ? 1 : dark.matches ? 0.5 : 0.35,
           text: own.map((i) => hover(designs[i])), hovertemplate: "%{text}<extra></extra>",
           marker: { color: colourOf(look), symbol: look.symbol + (membership === "undecided" ? "-open" : ""),
                     size: membership === "out" ? 8 : 11, line: { width: membership === "undecided" ? 2 : 0 } } });

@@ -14,13 +14,20 @@ import re
 import shlex
 import sys
 
+from figure_style import BLACK, LOOKS, BadRequest, exit_code, load_result, metric_title, new_figure, number
+
 import designs
 import heatmap
 import histograms
 import pareto
 import split
 import utilisation
-from figure_style import BLACK, LOOKS, BadInput, BadRequest, load_result, metric_title, number
+
+try:
+    from plotly.offline import get_plotlyjs  # what include_plotlyjs=True puts into a page
+except ImportError as error:
+    sys.exit(f"millrace: error: the report needs plotly for {sys.executable} ({error}):\n"
+             "    apt-get install --no-install-recommends python3-plotly")
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SYMBOLS = {"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v": "triangle-down", "P": "cross", "X": "x"}
@@ -40,21 +47,14 @@ def main(words):
     parser.add_argument("--out", metavar="FILE", help="file to write (DIR/report.html)")
     options = parser.parse_args(words)
     out = options.out or os.path.join(options.folder, "report.html")
-    try:
+
+    def work():
         text = page(designs.load_folder(options.folder), options.results)
         with open(out + ".part", "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
         os.replace(out + ".part", out)
-    except BadInput as error:
-        print(f"millrace report: error: {error}", file=sys.stderr)
-        return 3
-    except BadRequest as error:
-        print(f"millrace report: error: {error}", file=sys.stderr)
-        return 2
-    except OSError as error:
-        print(f"millrace report: error: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
-        return 2
-    return 0
+
+    return exit_code("millrace report", work)
 
 
 # ---- what it says ---------------------------------------------------------------------------------------------------
@@ -125,7 +125,6 @@ def script_data(study, story, map_story):
 
 def axis(story, k):
     """As in the static figure, with the same limits."""
-    from figure_style import new_figure
     axes = new_figure(4, 4).add_axes((0.1, 0.1, 0.8, 0.8))
     pareto.limits(axes, story)
     low, high = axes.get_xlim() if k == 0 else axes.get_ylim()
@@ -161,7 +160,6 @@ def cell(design, map_story):
 
 
 def page(study, results):
-    from plotly.offline import get_plotlyjs  # what include_plotlyjs=True puts into a page
     story = pareto.tell(study)
     story["title"] = story["name"]
     try:
@@ -255,7 +253,7 @@ PAGE = """<!DOCTYPE html>
 </div>
 <div class="plots">
 <section><h2>Frontier</h2><div id="pareto" class="plot"></div>
-<p class="soft">Drag to zoom, double-click to return.</p></section>
+<p class="soft wide">Drag to zoom, double-click to return.</p></section>
 <section{{heat}}><h2>Heat map</h2>
 <div class="controls"><label>Colour: <select id="metric">{{metrics}}</select></label>
 <label>Family: <select id="family">{{families}}</select></label></div>

@@ -77,3 +77,46 @@ def decide(designs):
         if one["on_front"] or one["membership"] == "undecided":
             one["scenario"] = f"frontier/{one['design']}.json"
     assert not math.isnan(sum(bounds(one, keys[0])[1] for one in done))
+
+
+def write_crowd(folder, seed, count=60, goals=("minimize", "minimize")):
+    """Designs at random around a curve, many of them on the frontier and close to each other."""
+    random_numbers = random.Random(seed)
+    designs = []
+    for index in range(count):
+        t = random_numbers.random()
+        # Every third close to the curve x y = 1 of the best.
+        away = random_numbers.choice((0.0, 0.05, 0.6)) * random_numbers.random()
+        x, y = 0.3 + t + away, 1 / (0.3 + t) + away
+        metrics = {}
+        for objective, goal, value in zip(OBJECTIVES, goals, (x, y)):
+            mean = value if goal == "minimize" else 5 - value
+            metrics[objective["metric"]] = {"mean": mean, "half_width": 0.02, "replications": 5}
+        designs.append({"design": f"{index:016x}", "family": ("one", "two")[index % 2],
+                        "values": {"workers.count": 1 + index % 7, "trainers.count": 8 - index % 7,
+                                   "store.capacity": 64 * (1 + index % 4)},
+                        "set": [], "base": "a.json", "replications": 5, "metrics": metrics})
+    sign = [1 if goal == "minimize" else -1 for goal in goals]
+    keys = [objective["metric"] for objective in OBJECTIVES]
+    for one in designs:
+        at = [s * one["metrics"][k]["mean"] for s, k in zip(sign, keys)]
+        one["on_front"] = not any(
+            all(s * other["metrics"][k]["mean"] <= a for s, k, a in zip(sign, keys, at)) and other is not one
+            for other in designs)
+        one["membership"] = "in" if one["on_front"] else "undecided" if int(one["design"], 16) % 5 == 0 else "out"
+    document = {"name": f"crowd {seed}", "description": "", "sweep_hash": "", "confidence": 0.95,
+                "objectives": [{"metric": k, "goal": g} for k, g in zip(keys, goals)], "families": ["one", "two"],
+                "designs": designs}
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "pareto.json"), "w", encoding="utf-8") as file:
+        json.dump(document, file)
+    return document
+
+
+def learning_result(name, seeds):
+    """As much of a result with a learner as curves need; `seeds` are lists of (units, value)."""
+    return {"millrace_result": 1, "scenario": {"name": name}, "learner": {"seeds": [
+        {"replication": i, "replica": 0, "curve": {"update": list(range(len(points))),
+                                                   "compute/units": [x for x, _ in points],
+                                                   "learner/greedy": [y for _, y in points]}}
+        for i, points in enumerate(seeds)]}}

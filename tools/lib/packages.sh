@@ -5,8 +5,8 @@ build_packages=(
     g++ cmake ninja-build git
     libboost-dev libboost-graph-dev libeigen3-dev libdnnl-dev nlohmann-json3-dev libcli11-dev
 )
-figure_packages=(python3 python3-matplotlib)
-test_packages=(doctest-dev libbenchmark-dev libboost-context-dev python3-jsonschema clang-format)
+figure_packages=(python3 python3-matplotlib python3-plotly)
+test_packages=(doctest-dev libbenchmark-dev libboost-context-dev python3-jsonschema clang-format chromium)
 
 installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
