@@ -245,9 +245,13 @@ def texts_of(figure):
     """(text, box in pixels) of everything written."""
     renderer = figure.canvas.get_renderer()
     figure.draw(renderer)
+    axes_lines = [axis for axes in figure.axes for axis in (axes.xaxis, axes.yaxis)]
+    undrawn = {label for axis in axes_lines for tick in axis.get_major_ticks() + axis.get_minor_ticks()
+               if not min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())
+               for label in (tick.label1, tick.label2)}
     found = []
     for artist in figure.findobj(Text):
-        if artist.get_visible() and artist.get_text().strip():
+        if artist.get_visible() and artist.get_text().strip() and artist not in undrawn:
             box = artist.get_window_extent(renderer)
             if box.width > 0:
                 found.append((artist, Bbox(box.get_points())))

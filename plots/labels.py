@@ -4,10 +4,11 @@ import math
 from matplotlib.transforms import Bbox
 
 ANGLES = [2 * math.pi * i / 24 for i in range(24)]
-DISTANCES = [9, 15, 22, 31, 42, 56, 74, 96, 122, 154, 190]  # pixels at 100 dpi
+DISTANCES = [9, 15, 22, 31, 42, 56, 74, 96]  # pixels at 100 dpi
 NEAR = 70  # points with the same label closer than this share it
 # What a candidate's place costs, in pixels of distance it is worth walking to avoid it.
 OVER_POINT, OVER_LINE, ACROSS_LEADER, WRONG_SIDE = 45, 30, 90, 14
+TOO_FAR = 100  # a label that costs more than this confuses more than it says
 
 
 def merged(points, texts):
@@ -55,7 +56,7 @@ def place(points, texts, size_of, obstacles, lines, bounds, towards):
                 cost += ACROSS_LEADER * sum(segments_cross(*a, *b) for a in own for b in leaders)
                 if best is None or cost < best[0]:
                     best = (cost, box, own)
-        if best is None:
+        if best is None or best[0] > TOO_FAR:
             left_out += 1
             continue
         placed[i] = (text, best[1], best[2])

@@ -1,5 +1,6 @@
 """The Pareto frontier of a sweep: steps, intervals, and what is not decided yet."""
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Bbox
 
 import labels
@@ -9,7 +10,7 @@ from figure_style import (BLACK, GREY, LOOKS, PALE, BadRequest, clipped, metric_
 
 DOMINATED = 0.35  # opacity
 WIDE = 20.0       # a span of more than this factor gets a logarithmic axis
-MOST_LABELS = 40
+MOST_LABELS = 60
 
 
 def arguments(parser):
@@ -200,8 +201,10 @@ def draw_key(figure, story, top):
 def draw_labels(figure, axes, story, steps, better, x_goal, y_goal):
     """Of the frontier points only. Returns how many found no place."""
     front = [design for design in story["designs"] if design["on_front"]]
-    left_out = max(0, len(front) - MOST_LABELS)
-    front = front[:MOST_LABELS]
+    front.sort(key=lambda design: (position(design, story)[0], design["design"]))
+    count = len(front)
+    front = front[::-(-count // MOST_LABELS) or 1]  # of very many, every second or third along the frontier
+    left_out = count - len(front)
     pixels = axes.transData.transform([position(design, story)[0] for design in story["designs"]])
     obstacles = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in pixels] + 3 * better
     points = [tuple(axes.transData.transform(position(design, story)[0])) for design in front]
@@ -211,10 +214,11 @@ def draw_labels(figure, axes, story, steps, better, x_goal, y_goal):
     placed, unplaced = labels.place(points, texts, lambda text: text_size(figure, text, size=9), obstacles,
                                     list(zip(corners, corners[1:])), axes.get_window_extent().padded(-3), towards)
     back = axes.transData.inverted().transform
-    for text, box, leaders in placed:
+    for i, (text, box, leaders) in enumerate(placed):
         for start, end in leaders:
             if (start[0] - end[0]) ** 2 + (start[1] - end[1]) ** 2 > 12**2 or len(leaders) > 1:
                 line = back([start, end])
                 axes.plot(line[:, 0], line[:, 1], color=GREY, linewidth=0.7, zorder=3.5)
-        axes.text(*back((box.x0, box.y0)), text, size=9, color=BLACK, va="bottom", ha="left", gid="label", zorder=5)
+        axes.text(*back((box.x0, box.y0)), text, size=9, color=BLACK, va="bottom", ha="left", gid=f"label-{i}", zorder=5,
+                  path_effects=[withStroke(linewidth=2.2, foreground="white")])  # legible over lines
     return left_out + unplaced

@@ -132,7 +132,7 @@ def draw(story):
     first, last = steps[0]["end"] - steps[0]["period"], steps[-1]["end"]
     for k, (kind, share) in enumerate(panels):
         tall = share * (room - gap * (len(panels) - 1))
-        axes = figure.add_axes((0.175, y - tall, 0.79, tall), xlim=(first, last))
+        axes = figure.add_axes((0.21, y - tall, 0.755, tall), xlim=(first, last))
         y -= tall + gap
         for step in steps:
             axes.axvline(step["end"], color=PURPLE, linewidth=0.7, alpha=0.55, zorder=1)
@@ -203,8 +203,8 @@ def draw_store(axes, story):
     plain_ticks(axes.yaxis)
     axes.yaxis.get_major_locator().set_params(nbins=3)
     queue = story["scenario"]["store"]["kind"] == "transfer_queue"
-    beside(axes, ("Rollouts not yet used" if queue else "Rollouts in the buffer", BLACK),
-           ("in the queue or before it" if queue else "after each update", GREY), (f"··· capacity {capacity:,}", GREY))
+    beside(axes, ("Unused rollouts" if queue else "Buffer, rollouts", BLACK),
+           ("in queue or before" if queue else "after each update", GREY), (f"··· capacity {capacity:,}", GREY))
 
 
 def draw_staleness(axes, story):
