@@ -1,4 +1,4 @@
-"""Learning curves: a metric of the learner against compute, median and interquartile range over seeds, a line per file."""
+"""Learning curves: a metric of the learner against compute, median and quartiles over seeds, a line per file."""
 import numpy
 
 from figure_style import (GREY, LOOKS, PALE, BadInput, BadRequest, Reading, clipped, distinct_names, label_ends,
@@ -15,7 +15,8 @@ def arguments(parser):
                         help="name of a line, in the order of the files; repeatable")
     parser.add_argument("--smooth", type=int, default=1, metavar="N",
                         help="mean of N successive evaluations of a seed (%(default)s)")
-    parser.add_argument("--target", type=float, metavar="VALUE", help="draw a level, and say where medians first reach it")
+    parser.add_argument("--target", type=float, metavar="VALUE",
+                        help="draw a level, and say where medians first reach it")
     parser.add_argument("--title", help="heading of the figure")
 
 
@@ -23,7 +24,7 @@ def make(options):
     if options.smooth < 1:
         raise BadRequest("--smooth takes a whole number of at least 1")
     if len(options.results) > len(LOOKS):
-        raise BadRequest(f"a figure holds at most {len(LOOKS)} curves that can be told apart, not {len(options.results)}")
+        raise BadRequest(f"at most {len(LOOKS)} curves can be told apart in a figure, not {len(options.results)}")
     results = [(path, load_json(path)) for path in options.results]
     against = options.against
     names, lines = [], []
@@ -98,7 +99,7 @@ def rows(story):
 def draw(story):
     figure = new_figure(9.6, 5.6)
     counts = sorted({line["seeds"] for line in story["lines"]})
-    seeds = f"{counts[0]} seed{'s' if counts[0] > 1 else ''}" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
+    seeds = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     subtitle = "one seed per line" if counts == [1] else f"median of {seeds}, shaded from first to third quartile"
     if story["smooth"] > 1:
         subtitle += f"; each point the mean of {story['smooth']} evaluations"

@@ -5,7 +5,8 @@ import os
 from figure_style import BadInput, BadRequest, Reading, load_json, load_result, short_number
 
 SYMBOLS = {"store.capacity": "N", "workers.count": "W", "trainers.count": "T", "trainers.batch": "B",
-           "groups.size": "G", "weight_sync.every": "k", "workers.slots": "slots", "learner.optimizer.learning_rate": "lr"}
+           "groups.size": "G", "weight_sync.every": "k", "workers.slots": "slots",
+           "learner.optimizer.learning_rate": "lr"}
 
 
 def load_folder(folder):
@@ -22,11 +23,13 @@ def load_folder(folder):
         for design in study["designs"]:
             families.index(design["family"])
             design["label"] = label(design["values"])
+            design["set"] = [str(one) for one in design.get("set", [])]
             if "error" in design:
                 continue
             if design["membership"] not in ("in", "out", "undecided"):
                 raise ValueError(f'{design["design"]}: membership is {design["membership"]!r}')
-            design["on_front"]  # must be there
+            if not isinstance(design["on_front"], bool):
+                raise ValueError(f'{design["design"]}: on_front is {design["on_front"]!r}')
             for estimate in design["metrics"].values():
                 estimate["mean"]
     return study
@@ -81,6 +84,8 @@ def label(values):
     if "workers.count" in rest and "trainers.count" in rest:
         parts.append(f'{value_text(rest.pop("workers.count"))}:{value_text(rest.pop("trainers.count"))}')
     for path, value in rest.items():
+        if path.startswith("horizon.") or path in ("seed", "name"):
+            continue  # how long it was looked at, not what it is
         text = value_text(value)
         text = text if len(text) <= 24 else text[:22] + " …"
         parts.append(text if isinstance(value, str) else f"{symbol(path)} = {text}")

@@ -5,7 +5,7 @@ import matplotlib
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.patches import Rectangle
 
-from designs import has_metric, known_metrics, load_any, symbol, value_text
+from designs import has_metric, known_metrics, load_any, value_text
 from figure_style import (BLACK, BadRequest, clipped, metric_title, new_figure, number, plain_ticks, text_size,
                           title)
 
@@ -68,8 +68,9 @@ def place(design, path):
 def settle(at, designs, metric):
     found = [design for design in designs if has_metric(design, metric)]
     best = min(found, key=lambda design: design["metrics"][metric]["mean"], default=None)
+    failed = best is None and any("error" in design for design in designs)
     return {"value": None if best is None else float(best["metrics"][metric]["mean"]), "designs": len(designs),
-            "failed": best is None and any("error" in design for design in designs),
+            "failed": failed, "state": "done" if best else "failed" if failed else "without the metric",
             "on_front": any(design.get("on_front") for design in designs), "design": (best or designs[0])["design"]}
 
 
@@ -79,8 +80,7 @@ def rows(story):
         for line in story["lines"]:
             for column in story["columns"]:
                 cell = panel["cells"].get((column, line))
-                state = "missing" if cell is None else "failed" if cell["failed"] else "done" if cell["value"] is not None \
-                    else "without the metric"
+                state = "missing" if cell is None else cell["state"]
                 yield (panel["family"], column[2], line[2], story["metric"], cell and cell["value"], state,
                        cell["designs"] if cell else 0, str(bool(cell and cell["on_front"])).lower(),
                        cell["design"] if cell else "")
@@ -95,13 +95,15 @@ def draw(story):
     width = min(14.0, max(7.2, 1.9 + len(panels) * (0.62 * len(columns) + 0.9) + 1.0))
     height = max(3.4, 2.3 + 0.42 * max(len(u) for u in used))
     figure = new_figure(width, height)
-    cells = [panel["cells"].get((column, line)) for panel, own in zip(panels, used) for line in own for column in columns]
+    cells = [panel["cells"].get((column, line)) for panel, own in zip(panels, used)
+             for line in own for column in columns]
     notes = ["; ".join(text for text, shown in (
         ("outlined: on the frontier", any(cell and cell["on_front"] for cell in cells)),
         ("hatched: not run", any(cell is None or (cell["value"] is None and not cell["failed"]) for cell in cells)),
         ("crossed: failed", any(cell and cell["failed"] for cell in cells))) if shown)]
     if story["most"] > 1:
-        notes.append(f"a cell with several designs (at most {story['most']}, which differ in other axes) shows the least value")
+        notes.append(f"a cell with several designs (at most {story['most']}, which differ in other axes) shows the "
+                     "least value")
     top = title(figure, story["title"], notes) - 0.12 / height
     values = [c["value"] for p in panels for c in p["cells"].values() if c["value"] is not None]
     low, high = min(values), max(values)
@@ -150,8 +152,8 @@ def draw(story):
 
 
 def axis_name(path):
-    short = symbol(path)
-    return {"N": "N, rollouts in the store", "T": "T, trainers", "W": "W, workers", "B": "B, rollouts per update"}.get(short, path)
+    return {"store.capacity": "N, rollouts in the store", "trainers.count": "T, trainers",
+            "workers.count": "W, workers", "trainers.batch": "B, rollouts per update"}.get(path, path)
 
 
 def number_size(figure, axes, columns, lines, values):

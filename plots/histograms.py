@@ -1,8 +1,8 @@
 """Staleness, uses and last use of rollouts: one row of small histograms per result, on common axes."""
 from matplotlib.ticker import MaxNLocator
 
-from figure_style import (BLACK, BLUE, GREY, VERMILION, BadRequest, Reading, clipped, distinct_names, load_result, number,
-                          new_figure, title)
+from figure_style import (BLACK, BLUE, GREY, VERMILION, BadRequest, Reading, clipped, distinct_names, load_result,
+                          new_figure, number, title)
 
 # key under `histograms`, title, what is counted, what stands on the x-axis, what it means when nothing was counted
 KINDS = [
@@ -18,7 +18,8 @@ def arguments(parser):
     parser.add_argument("results", nargs="+", metavar="RESULT.json", help="result of millrace run")
     parser.add_argument("--label", action="append", default=[], metavar="TEXT",
                         help="name of a row, in the order of the files; repeatable")
-    parser.add_argument("--title", default="How old rollouts are, and how often they are used", help="heading of the figure")
+    parser.add_argument("--title", default="How old rollouts are, and how often they are used",
+                        help="heading of the figure")
 
 
 def make(options):

@@ -36,8 +36,7 @@ def tell(study):
     return {"name": str(study["name"]), "objectives": objectives, "x": x, "y": y, "families": study["families"],
             "designs": drawn, "failed": sum("error" in design for design in study["designs"]),
             "without": sum("error" not in design for design in study["designs"]) - len(drawn),
-            "hypervolumes": study.get("family_hypervolumes", {}), "confidence": study.get("confidence", 0.95),
-            "reference": study.get("reference_point")}
+            "hypervolumes": study.get("family_hypervolumes") or {}, "confidence": study.get("confidence", 0.95)}
 
 
 def rows(story):
@@ -47,7 +46,7 @@ def rows(story):
     for design in story["designs"]:
         x, y = design["metrics"][story["x"]], design["metrics"][story["y"]]
         yield [design["design"], design["family"], design["label"], *(design["values"].get(path) for path in paths),
-               x["mean"], x.get("half_width"), y["mean"], y.get("half_width"), design["replications"],
+               x["mean"], x.get("half_width"), y["mean"], y.get("half_width"), design.get("replications"),
                design["membership"], str(design["on_front"]).lower()]
 
 
@@ -59,6 +58,14 @@ def staircase(points, x_goal, y_goal, x_end, y_end):
         corners.append((x, y))
         corners.append((points[i + 1][0] if i + 1 < len(points) else x_end, y))
     return corners
+
+
+def groups(story):
+    """What has a staircase of its own, as (family's index or None for all, designs): families, where there are several,
+    then the frontier of all."""
+    own = [(i, [design for design in story["designs"] if design["family"] == name])
+           for i, name in enumerate(story["families"])]
+    return (own if len(own) > 1 else []) + [(None, [design for design in story["designs"] if design["on_front"]])]
 
 
 def undominated(points, x_goal, y_goal):
@@ -81,8 +88,8 @@ def draw(story):
              + f". Whiskers: {100 * story['confidence']:.0f} % intervals of means"]
     third = story["objectives"][2:]
     if third:
-        lines.append(f"A third objective, {third[0]['metric']} to {third[0]['goal']}, is not drawn: frontier points may "
-                     "seem dominated here, and there is no staircase")
+        lines.append(f"A third objective, {third[0]['metric']} to {third[0]['goal']}, is not drawn: frontier points "
+                     "may seem dominated here, and there is no staircase")
     top = title(figure, story["title"], lines)
     axes = figure.add_axes((0.085, 0.095, 0.875, top - 0.095 - 0.24 / height))
     axes.grid(color=PALE, linewidth=0.7)
@@ -94,10 +101,7 @@ def draw(story):
 
     steps = []
     if not third:
-        fronts = [(None, [d for d in story["designs"] if d["on_front"]])]
-        if len(story["families"]) > 1:
-            fronts += [(i, [d for d in story["designs"] if d["family"] == name]) for i, name in enumerate(story["families"])]
-        for family, members in fronts:
+        for family, members in groups(story):
             points = undominated([position(d, story)[0] for d in members], x_goal, y_goal)
             if not points:
                 continue
@@ -179,7 +183,7 @@ def draw_better(axes, x_goal, y_goal):
 def draw_key(figure, story, top):
     handles = []
     for i, name in enumerate(story["families"]):
-        volume = story["hypervolumes"].get(name, {})
+        volume = story["hypervolumes"].get(name) or {}
         text = clipped(name, 30)
         if volume.get("value") is not None:
             text += f"   hypervolume {number(volume['value'], 3)}"
@@ -219,6 +223,6 @@ def draw_labels(figure, axes, story, steps, better, x_goal, y_goal):
             if (start[0] - end[0]) ** 2 + (start[1] - end[1]) ** 2 > 12**2 or len(leaders) > 1:
                 line = back([start, end])
                 axes.plot(line[:, 0], line[:, 1], color=GREY, linewidth=0.7, zorder=3.5)
-        axes.text(*back((box.x0, box.y0)), text, size=9, color=BLACK, va="bottom", ha="left", gid=f"label-{i}", zorder=5,
-                  path_effects=[withStroke(linewidth=2.2, foreground="white")])  # legible over lines
+        axes.text(*back((box.x0, box.y0)), text, size=9, color=BLACK, va="bottom", ha="left", gid=f"label-{i}",
+                  zorder=5, path_effects=[withStroke(linewidth=2.2, foreground="white")])  # legible over lines
     return left_out + unplaced

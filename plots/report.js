@@ -27,19 +27,21 @@
   // Plotly reads a little HTML in its texts: what stands in files must not become any.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
 
-  // ---- the frontier --------------------------------------------------------------------------------------------------
+  // ---- the frontier -------------------------------------------------------------------------------------------------
 
   const theme = () => dark.matches ? { text: "#e8e6e3", grid: "#34383d" } : { text: "#1b1b1b", grid: "#e5e5e5" };
   const colourOf = (look) => look.colour === "#000000" ? theme().text : look.colour;
 
   function layout(more) {
-    const axis = { gridcolor: theme().grid, zeroline: false, automargin: true, linecolor: theme().text, ticks: "outside",
-                   tickcolor: theme().text };
+    const axis = { gridcolor: theme().grid, zeroline: false, automargin: true, linecolor: theme().text,
+                   ticks: "outside", tickcolor: theme().text };
     // On a phone a finger scrolls the page; elsewhere dragging zooms.
-    const base = { dragmode: narrow.matches ? false : "zoom", paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", hovermode: "closest",
-                   font: { color: theme().text, family: "system-ui, DejaVu Sans, sans-serif", size: narrow.matches ? 11 : 12 },
-                   margin: { l: 60, r: 12, t: 8, b: 48 }, xaxis: { ...axis, ...more.xaxis }, yaxis: { ...axis, ...more.yaxis } };
-    return { ...more, ...base };
+    return { ...more, dragmode: narrow.matches ? false : "zoom", hovermode: "closest",
+             paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+             font: { color: theme().text, family: "system-ui, DejaVu Sans, sans-serif",
+                     size: narrow.matches ? 11 : 12 },
+             margin: { l: 60, r: 12, t: 8, b: 48 },
+             xaxis: { ...axis, ...more.xaxis }, yaxis: { ...axis, ...more.yaxis } };
   }
 
   // 1, 2 and 5 of every decade, only its 1 where there are many.
@@ -73,8 +75,8 @@
         const own = designs.map((design, i) => i).filter((i) => designs[i].family === family &&
           designs[i].membership === membership && mean(designs[i], x) !== null && mean(designs[i], y) !== null);
         if (own.length === 0) continue;
-        const bars = (key) => ({ type: "data", array: own.map((i) => spread(designs[i], key) || 0), thickness: 1.2, width: 0,
-                                 color: colourOf(look) });
+        const bars = (key) => ({ type: "data", array: own.map((i) => spread(designs[i], key) || 0), thickness: 1.2,
+                                 width: 0, color: colourOf(look) });
         traces.push({ type: "scatter", mode: "markers", name: family + ", " + data.words[membership],
           x: own.map((i) => mean(designs[i], x)), y: own.map((i) => mean(designs[i], y)), customdata: own,
           error_x: bars(x), error_y: bars(y), opacity: membership !== "out" ? 1 : dark.matches ? 0.5 : 0.35,
@@ -83,19 +85,17 @@
                     size: membership === "out" ? 8 : 11, line: { width: membership === "undecided" ? 2 : 0 } } });
       }
     });
-    traces.push(ring([], [], 20, "circle-open"));
+    traces.push({ type: "scatter", mode: "markers", x: [], y: [], hoverinfo: "skip", showlegend: false,
+                  marker: { size: 20, symbol: "circle-open", color: theme().text,
+                            line: { width: 2.5, color: theme().text } } });
     return traces;
-  }
-
-  function ring(x, y, size, symbol) {
-    return { type: "scatter", mode: "markers", x, y, hoverinfo: "skip", showlegend: false,
-             marker: { size, symbol, color: theme().text, line: { width: 2.5, color: theme().text } } };
   }
 
   function drawPareto() {
     const axis = (k) => {
-      const one = { title: { text: plain(data.axes[k].title) }, type: data.axes[k].log ? "log" : "linear", range: data.axes[k].range };
-      return data.axes[k].log ? { ...one, ...logTicks(...data.axes[k].ends) } : one;
+      const { title, log, range, ends } = data.axes[k];
+      const one = { title: { text: plain(title) }, type: log ? "log" : "linear", range };
+      return log ? { ...one, ...logTicks(...ends) } : one;
     };
     const better = { text: "better", showarrow: true, xref: "paper", yref: "paper", ax: data.better[0] * -38,
                      ay: data.better[1] * 30, x: data.better[0] < 0 ? 0.01 : 0.99, y: data.better[1] < 0 ? 0.02 : 0.98,
@@ -105,7 +105,7 @@
       { responsive: true, displayModeBar: false });
   }
 
-  // ---- the heat map --------------------------------------------------------------------------------------------------
+  // ---- the heat map -------------------------------------------------------------------------------------------------
 
   function cellsOf(family, metric) {
     const cells = new Map();
@@ -125,7 +125,8 @@
     if (data.heat === null) return Promise.resolve();
     const metric = element("metric").value;
     const cells = cellsOf(element("family").value, metric);
-    const lines = data.heat.lines.map((name, j) => j).filter((j) => data.heat.columns.some((_, i) => cells.has(i + "|" + j)));
+    const lines = data.heat.lines.map((name, j) => j)
+      .filter((j) => data.heat.columns.some((_, i) => cells.has(i + "|" + j)));
     const at = (i, j) => cells.get(i + "|" + j);
     const table = (value) => lines.map((j) => data.heat.columns.map((_, i) => value(at(i, j))));
     const values = [...cells.values()].map((cell) => cell.value).filter((value) => value !== null);
@@ -146,7 +147,8 @@
     lines.forEach((j, row) => data.heat.columns.forEach((_, i) => {
       const cell = at(i, j);
       if (cell && cell.value === null) {
-        annotations.push({ x: i, y: row, text: cell.failed ? "failed" : "–", showarrow: false, font: { color: theme().text, size: 11 } });
+        annotations.push({ x: i, y: row, text: cell.failed ? "failed" : "–", showarrow: false,
+                           font: { color: theme().text, size: 11 } });
       } else if (cell && few) {
         annotations.push({ x: i, y: row, text: numberText(cell.value, 3), showarrow: false,
                            font: { color: scaled(cell.value) > middle ? "#000000" : "#ffffff", size: 11 } });
@@ -154,21 +156,25 @@
     }));
     const place = chosen >= 0 && designs[chosen].family === element("family").value ? designs[chosen].cell : null;
     const row = place === null ? -1 : lines.indexOf(place[1]);
-    const mark = row < 0 ? ring([], [], 26, "square-open") : ring([place[0]], [row], 26, "square-open");
-    mark.marker.color = mark.marker.line.color = "#E69F00";
-    return Plotly.react(heat, [trace, mark], layout({ annotations,
-      xaxis: { title: { text: plain(data.heat.x) }, tickvals: data.heat.columns.map((_, i) => i), showgrid: false,
-               ticktext: data.heat.columns.map(plain), range: [-0.5, data.heat.columns.length - 0.5] },
+    const frame = (width, color) => ({ type: "rect", x0: place[0] - 0.46, x1: place[0] + 0.46,
+                                       y0: row - 0.46, y1: row + 0.46, line: { width, color } });
+    const shapes = row < 0 ? [] : [frame(5, "#000000"), frame(2.5, "#E69F00")];  // seen on dark and on bright cells
+    const every = (count, most) => (_, i) => i % Math.ceil(count / most) === 0;
+    const ticks = data.heat.columns.map((_, i) => i).filter(every(data.heat.columns.length, narrow.matches ? 8 : 14));
+    return Plotly.react(heat, [trace], layout({ annotations, shapes,
+      xaxis: { title: { text: plain(data.heat.x) }, tickvals: ticks, showgrid: false,
+               ticktext: ticks.map((i) => plain(data.heat.columns[i])), range: [-0.5, data.heat.columns.length - 0.5] },
       yaxis: { title: { text: plain(data.heat.y) }, tickvals: lines.map((_, j) => j), showgrid: false,
                ticktext: lines.map((j) => plain(data.heat.lines[j])), range: [-0.5, lines.length - 0.5] } }),
       { responsive: true, displayModeBar: false });
   }
 
-  // ---- the table -----------------------------------------------------------------------------------------------------
+  // ---- the table ----------------------------------------------------------------------------------------------------
 
   const columns = [
     { title: "Family", value: (design) => design.family },
-    ...data.paths.map((path) => ({ title: path, value: (design) => design.values[path] === undefined ? null : design.values[path] })),
+    ...data.paths.map((path) => ({
+      title: path, value: (design) => design.values[path] === undefined ? null : design.values[path] })),
     ...data.shown.map((key) => ({ title: data.titles[key], value: (design) => mean(design, key),
                                   text: (design) => design.error === undefined ? estimateText(design, key) : "" })),
     { title: "Frontier", value: (design) => ["in", "undecided", "out", undefined].indexOf(design.membership),
@@ -207,8 +213,8 @@
     });
     const order = designs.map((_, i) => i).filter((i) => {
       const which = element("which").value;
-      return which === "all" || (which === "frontier" ? designs[i].membership === "in" || designs[i].membership === "undecided"
-                                                      : designs[i].error !== undefined);
+      if (which === "failed") return designs[i].error !== undefined;
+      return which === "all" || designs[i].membership === "in" || designs[i].membership === "undecided";
     });
     if (sortedBy !== null) {
       order.sort((a, b) => compare(columns[sortedBy].value(designs[a]), columns[sortedBy].value(designs[b])) || a - b);
@@ -228,7 +234,8 @@
       const cell = row.insertCell();
       const value = column.value(design);
       cell.textContent = column.text ? column.text(design) : value === null ? "–"
-        : typeof value === "object" ? JSON.stringify(value) : typeof value === "number" ? value.toLocaleString("en") : value;
+        : typeof value === "object" ? JSON.stringify(value)
+        : typeof value === "number" ? value.toLocaleString("en") : value;
       if (typeof value === "number" && column !== columns[columns.length - 1]) cell.className = "number";
     }
     if (design.error !== undefined) row.lastElementChild.className = "error";
@@ -242,7 +249,7 @@
     return row;
   }
 
-  // ---- choosing a design ---------------------------------------------------------------------------------------------
+  // ---- choosing a design --------------------------------------------------------------------------------------------
 
   function choose(i, how) {
     if (i < 0 || i >= designs.length) return;
@@ -250,9 +257,12 @@
     chosen = i;
     element("name").textContent = (design.label || design.family) + (design.family ? " (" + design.family + ")" : "");
     element("about").textContent = design.error !== undefined ? "failed: " + design.error
-      : data.words[design.membership] + "; " + data.axes.map((axis) => axis.metric + " " + estimateText(design, axis.metric)).join(", ");
+      : data.words[design.membership] + "; "
+        + data.axes.map((axis) => axis.metric + " " + estimateText(design, axis.metric)).join(", ");
     element("command").value = design.command;
-    for (const row of element("table").tBodies[0].rows) row.setAttribute("aria-selected", row.id === "row-" + design.design);
+    for (const row of element("table").tBodies[0].rows) {
+      row.setAttribute("aria-selected", row.id === "row-" + design.design);
+    }
     const row = element("row-" + design.design);
     if (row && how.from !== "table") {
       const frame = element("frame");  // scrolled by itself, so that the page stays where it is
@@ -260,7 +270,8 @@
     }
     const [x, y] = data.axes.map((axis) => mean(design, axis.metric));
     const last = pareto.data.length - 1;
-    Plotly.restyle(pareto, { x: [x === null || y === null ? [] : [x]], y: [x === null || y === null ? [] : [y]] }, [last]);
+    const drawn = x !== null && y !== null;
+    Plotly.restyle(pareto, { x: [drawn ? [x] : []], y: [drawn ? [y] : []] }, [last]);
     if (data.heat !== null && design.cell !== null && how.from !== "heat") element("family").value = design.family;
     drawHeat();
     if (how.from !== "address") {
@@ -288,7 +299,8 @@
 
   function chooseByAddress() {
     const wanted = /^#design=([0-9a-f]+)$/.exec(location.hash);
-    if (wanted && byId.has(wanted[1]) && byId.get(wanted[1]) !== chosen) choose(byId.get(wanted[1]), { from: "address" });
+    const i = wanted && byId.has(wanted[1]) ? byId.get(wanted[1]) : chosen;
+    if (i !== chosen) choose(i, { from: "address" });
   }
 
   drawTable();
@@ -300,16 +312,22 @@
   }
   Promise.all([drawPareto(), drawHeat()]).then(() => {
     pareto.on("plotly_click", (event) => {
-      if (event.points.length > 0 && Number.isInteger(event.points[0].customdata)) choose(event.points[0].customdata, { from: "pareto" });
+      const i = event.points.length > 0 ? event.points[0].customdata : null;
+      if (Number.isInteger(i)) choose(i, { from: "pareto" });
     });
     if (data.heat !== null) {
       heat.on("plotly_click", (event) => {
-        if (event.points.length > 0 && event.points[0].customdata >= 0) choose(event.points[0].customdata, { from: "heat" });
+        const i = event.points.length > 0 ? event.points[0].customdata : -1;
+        if (i >= 0) choose(i, { from: "heat" });
       });
     }
     chooseByAddress();
     window.addEventListener("hashchange", chooseByAddress);
-    dark.addEventListener("change", () => { drawPareto(); drawHeat(); if (chosen >= 0) choose(chosen, { from: "address" }); });
+    dark.addEventListener("change", () => {
+      drawPareto();
+      drawHeat();
+      if (chosen >= 0) choose(chosen, { from: "address" });
+    });
     document.documentElement.dataset.ready = "yes";
   });
 })();

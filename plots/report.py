@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Makes one HTML file of a sweep:  report.py DIR [RESULT.json ...]  writes DIR/report.html. The same as millrace report.
+"""Makes one HTML file of a sweep:  report.py DIR [RESULT.json ...]  writes DIR/report.html. As millrace report does.
 
 The file holds everything it needs (plotly.js from the Debian package, report.js, report.css, figures as SVG) and asks
 for nothing from a network. Equal inputs give equal bytes. Exit codes as millrace's: 0 done, 2 usage, 3 bad input file.
@@ -30,12 +30,13 @@ except ImportError as error:
              "    apt-get install --no-install-recommends python3-plotly")
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-SYMBOLS = {"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v": "triangle-down", "P": "cross", "X": "x"}
+SYMBOLS = {"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v": "triangle-down",
+           "P": "cross", "X": "x"}
 DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "dash"]
 WORDS = {"in": "on the frontier", "undecided": "undecided", "out": "dominated"}
 # Shown beside the objectives where designs have them.
-OFTEN_WANTED = ["compute/gamma_simulated", "compute/usd_per_update", "noise/relative_compute_to_target", "staleness/mean",
-                "replay/mean", "time/update_period_s"]
+OFTEN_WANTED = ["compute/gamma_simulated", "compute/usd_per_update", "noise/relative_compute_to_target",
+                "staleness/mean", "replay/mean", "time/update_period_s"]
 
 
 def main(words):
@@ -66,19 +67,19 @@ def summary(study):
     failed = sum("error" in one for one in study["designs"])
     text = (f"{len(study['designs'])} designs: {counts['in']} on the frontier, {counts['undecided']} undecided, "
             f"{counts['out']} dominated" + (f", {failed} failed" if failed else "") + ".")
-    whole = study.get("hypervolume", {})
+    whole = study.get("hypervolume") or {}
     parts = [volume_text("together", whole)] if whole.get("value") is not None else []
-    parts += [volume_text(name, volume) for name, volume in study.get("family_hypervolumes", {}).items()
-              if volume.get("value") is not None and len(study["families"]) > 1]
+    parts += [volume_text(name, volume) for name, volume in (study.get("family_hypervolumes") or {}).items()
+              if volume and volume.get("value") is not None and len(study["families"]) > 1]
     if parts:
         point = ", ".join(f"{one['metric']} = {number(value)}" for one, value
-                          in zip(study["objectives"], study.get("reference_point", [])))
+                          in zip(study["objectives"], study.get("reference_point") or []))
         text += " Hypervolume" + (f" up to {point}" if point else "") + ": " + "; ".join(parts) + "."
     return text
 
 
 def volume_text(name, volume):
-    if volume.get("half_width") is not None:
+    if volume.get("half_width") is not None and volume.get("mean") is not None:
         return f"{name} {number(volume['value'])} (mean over replications {number(volume['mean'])} ± " \
                f"{number(volume['half_width'], 2)})"
     return f"{name} {number(volume['value'])}" + (f" ({volume['note']})" if volume.get("note") else "")
@@ -109,7 +110,8 @@ def script_data(study, story, map_story):
         "paths": list(dict.fromkeys(path for one in study["designs"] for path in one["values"])),
         "staircases": staircases(story),
         "heat": None if map_story is None else {
-            "columns": [column[2] for column in map_story["columns"]], "lines": [line[2] for line in map_story["lines"]],
+            "columns": [column[2] for column in map_story["columns"]],
+            "lines": [line[2] for line in map_story["lines"]],
             "x": "W : T" if map_story["x"] == heatmap.SPLIT else heatmap.axis_name(map_story["x"]),
             "y": heatmap.axis_name(map_story["y"])},
         "designs": [{"design": one["design"], "family": one["family"], "label": one["label"], "values": one["values"],
@@ -140,8 +142,7 @@ def staircases(story):
     ends = [axis(story, k)["ends"] for k in (0, 1)]
     x_end, y_end = ends[0][1 if x_goal == "minimize" else 0], ends[1][1 if y_goal == "minimize" else 0]
     found = []
-    groups = [(i, [one for one in story["designs"] if one["family"] == name]) for i, name in enumerate(story["families"])]
-    for family, members in (groups if len(groups) > 1 else []) + [(None, [d for d in story["designs"] if d["on_front"]])]:
+    for family, members in pareto.groups(story):
         points = pareto.undominated([pareto.position(one, story)[0] for one in members], x_goal, y_goal)
         if points:
             x, y = zip(*pareto.staircase(points, x_goal, y_goal, x_end, y_end))
@@ -199,7 +200,8 @@ def figures(study, story, map_story, results):
         except BadRequest:
             continue
         one["title"] = metric_title(objective["metric"])
-        yield inlined(heatmap.draw(one), f"heat{study['objectives'].index(objective)}", f"Heat map of {objective['metric']}")
+        yield inlined(heatmap.draw(one), f"heat{study['objectives'].index(objective)}",
+                      f"Heat map of {objective['metric']}")
     try:
         by_split = split.tell(study["families"], study["designs"], "updates")
         by_split.update(measured=[], title="Updates per second by split")
@@ -234,7 +236,8 @@ PAGE = """<!DOCTYPE html>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline';
+style-src 'unsafe-inline'; img-src data: blob:">
 <link rel="icon" href="data:,">
 <title>{{title}} – millrace report</title>
 <style>
@@ -269,7 +272,8 @@ PAGE = """<!DOCTYPE html>
 <section>
 <h2 style="margin-top:1.6rem">Figures</h2>
 {{figures}}</section>
-<footer class="soft">millrace; sweep {{hash}}. Intervals are of means over replications. This file needs no network.</footer>
+<footer class="soft">millrace; sweep {{hash}}. Intervals are of means over replications. This file needs no
+network.</footer>
 <script id="designs" type="application/json">{{data}}</script>
 <script>{{plotly}}</script>
 <script>

@@ -4,7 +4,7 @@ import os
 
 from matplotlib.lines import Line2D
 
-from designs import has_metric, load_any, mean_and_spread, value_text
+from designs import has_metric, load_any, mean_and_spread, symbol, value_text
 from figure_style import (BLACK, GREY, LOOKS, ORANGE, PALE, SKY, BadInput, BadRequest, clipped, new_figure, number,
                           plain_ticks, title)
 
@@ -12,6 +12,7 @@ WORKERS, TRAINERS = "workers.count", "trainers.count"
 PERIOD, GAMMA, SIMULATED, RESERVED = ("time/update_period_s", "compute/gamma", "compute/gamma_simulated",
                                       "compute/reserved_gpu_s_per_update")
 RATES = {"updates": "Updates per second", "rollouts": "Rollouts trained on per second"}
+PER_GPU = " and GPU"  # where numbers of GPUs differ
 MOST_LINES = 6
 SAME = 0.01  # rates that differ by less than this share are drawn as one line
 
@@ -36,13 +37,16 @@ def make(options):
 def tell(families, designs, rate):
     """One line per family and per value of the other axes; results of single runs are one line per kind of store."""
     points = []
+    designs = [design for design in designs
+               if {WORKERS, TRAINERS} <= set(design["values"]) and has_metric(design, PERIOD)]
+    totals = sorted({design["values"][WORKERS] + design["values"][TRAINERS] for design in designs})
+    per_gpu = len(totals) > 1
     for design in designs:
         values = design["values"]
-        if not (WORKERS in values and TRAINERS in values and has_metric(design, PERIOD)):
-            continue
         workers, trainers = values[WORKERS], values[TRAINERS]
         period, spread = mean_and_spread(design, PERIOD)
         batch = mean_and_spread(design, "rollouts/trained_per_update")[0] if rate == "rollouts" else 1.0
+        batch /= workers + trainers if per_gpu else 1
         points.append({"design": design["design"], "family": design["family"], "workers": workers, "trainers": trainers,
                        "line": line_name(design, families), "share": workers / (workers + trainers),
                        "rate": batch / period, "half_width": batch * spread / period**2,
@@ -55,7 +59,7 @@ def tell(families, designs, rate):
     lines = without_repeats(lines)
     return {"rate": rate, "lines": lines[:MOST_LINES], "left_out": len(lines) - len(lines[:MOST_LINES]),
             "points": [p for _, members in lines[:MOST_LINES] for p in members],
-            "totals": sorted({p["workers"] + p["trainers"] for p in points})}
+            "totals": totals, "per_gpu": per_gpu}
 
 
 def without_repeats(lines):
@@ -84,8 +88,8 @@ def line_name(design, families):
         store = design["values"]
         return ("buffer of N = " if store.get("store.kind") == "replay_buffer" else "queue of ") \
             + value_text(store["store.capacity"])
-    rest = [f"{path.rsplit('.', 1)[-1]} = {value_text(value)}" if path != "store.capacity" else f"N = {value_text(value)}"
-            for path, value in design["values"].items() if path not in (WORKERS, TRAINERS)]
+    rest = [f"{symbol(path)} = {value_text(value)}" for path, value in design["values"].items()
+            if path not in (WORKERS, TRAINERS) and not path.startswith("horizon.")]
     return ", ".join(([design["family"]] if len(families) > 1 or not rest else []) + rest)
 
 
@@ -102,10 +106,15 @@ def bound(design, workers, trainers, batch):
     return {"worker_bound": batch * workers / (mu * cost), "trainer_bound": batch * trainers / cost, "mu": mu}
 
 
+def measured_rate(story, workers, trainers, rate):
+    return rate / (workers + trainers) if story["per_gpu"] else rate
+
+
 def read_measured(path):
     try:
         with open(path, encoding="utf-8", newline="") as file:
-            found = [(int(row["workers"]), int(row["trainers"]), float(row["per_second"])) for row in csv.DictReader(file)]
+            found = [(int(row["workers"]), int(row["trainers"]), float(row["per_second"]))
+                     for row in csv.DictReader(file)]
     except OSError as error:
         raise BadInput(f"{path}: it cannot be read: {error.strerror}") from error
     except (KeyError, TypeError, ValueError) as error:
@@ -117,23 +126,27 @@ def read_measured(path):
 
 
 def rows(story):
-    yield "kind", "line", "workers", "trainers", "worker_share", "per_second", "half_width", "worker_bound", "trainer_bound"
+    rate = "per_second_and_gpu" if story["per_gpu"] else "per_second"
+    yield "kind", "line", "workers", "trainers", "worker_share", rate, "half_width", "worker_bound", "trainer_bound"
     for p in story["points"]:
         yield ("simulated", p["line"], p["workers"], p["trainers"], p["share"], p["rate"], p["half_width"],
                p["worker_bound"], p["trainer_bound"])
     for workers, trainers, rate in story["measured"]:
-        yield "measured", None, workers, trainers, workers / (workers + trainers), rate, None, None, None
+        yield ("measured", None, workers, trainers, workers / (workers + trainers),
+               measured_rate(story, workers, trainers, rate), None, None, None)
 
 
 def draw(story):
     figure = new_figure(9.6, 6.0)
-    notes = ["points: simulated, with 95 % intervals" + (f"; only the first {MOST_LINES} of {MOST_LINES + story['left_out']}"
-             " lines are drawn" if story["left_out"] else "")
+    some = f"; only the first {MOST_LINES} of {MOST_LINES + story['left_out']} lines are drawn"
+    notes = ["points: simulated, with 95 % intervals" + (some if story["left_out"] else "")
              + ("; ✕ measured" if story["measured"] else "")]
     curve = bound_curve(story)
     if curve:
-        notes.append("dashed: what the slower side allows when every rollout is used once, min(W μr, T μt); reuse lifts "
-                     "updates above it on the left")
+        notes.append("dashed: what the slower side allows when every rollout is used once, min(W μr, T μt); reuse "
+                     "lifts updates above it on the left")
+    elif all(p["mu"] for p in story["points"]):
+        notes.append("short lines: what the slower side of each design allows when every rollout is used once")
     top = title(figure, story["title"], notes)
     axes = figure.add_axes((0.085, 0.105, 0.88, top - 0.105 - 0.06))
     axes.grid(axis="y", color=PALE, linewidth=0.7)
@@ -141,16 +154,23 @@ def draw(story):
     shares = [p["share"] for p in story["points"]] + [w / (w + t) for w, t, _ in story["measured"]]
     margin = 0.08 * (max(shares) - min(shares)) or 0.05
     axes.set_xlim(max(0, min(shares) - margin), min(1, max(shares) + margin))
-    highest = max([p["rate"] + p["half_width"] for p in story["points"]] + [rate for _, _, rate in story["measured"]]
+    highest = max([p["rate"] + p["half_width"] for p in story["points"]]
+                  + [measured_rate(story, *m) for m in story["measured"]]
+                  + [min(p["worker_bound"], p["trainer_bound"]) for p in story["points"] if p["mu"]]
                   + ([curve["peak"]] if curve else []))
     axes.set_ylim(0, 1.2 * highest)  # with room for the names of the regions
     if curve:
         draw_bound(axes, curve)
+    elif all(p["mu"] for p in story["points"]):
+        axes.plot([p["share"] for p in story["points"]],
+                  [min(p["worker_bound"], p["trainer_bound"]) for p in story["points"]], "_", color=BLACK,
+                  markersize=13, zorder=5, gid="bound")
     handles = []
     for i, (name, members) in enumerate(story["lines"]):
         colour, marker, dash = LOOKS[i]
-        axes.plot([p["share"] for p in members], [p["rate"] for p in members], color=colour, linewidth=1, alpha=0.6,
-                  linestyle=dash, zorder=3)
+        if not story["per_gpu"]:  # designs of several sizes do not follow each other
+            axes.plot([p["share"] for p in members], [p["rate"] for p in members], color=colour, linewidth=1, alpha=0.6,
+                      linestyle=dash, zorder=3)
         for p in members:
             mark = story["points"].index(p)
             if p["half_width"] > 0:
@@ -161,16 +181,16 @@ def draw(story):
         handles.append(Line2D([], [], color=colour, marker=marker, linestyle=dash, linewidth=1, markersize=8,
                               label=clipped(name, 40)))
     for i, (workers, trainers, rate) in enumerate(story["measured"]):
-        axes.plot(workers / (workers + trainers), rate, "x", color=BLACK, markersize=9, markeredgewidth=2, zorder=5,
-                  gid=f"mark-{len(story['points']) + i}")
+        axes.plot(workers / (workers + trainers), measured_rate(story, workers, trainers, rate), "x", color=BLACK,
+                  markersize=9, markeredgewidth=2, zorder=5, gid=f"mark-{len(story['points']) + i}")
     if story["measured"]:
         handles.append(Line2D([], [], color=BLACK, marker="x", linestyle="none", markersize=8, markeredgewidth=2,
                               label="measured"))
     split_ticks(axes, story)
-    axes.set_xlabel(f"W : T, workers and trainers of {' or '.join(map(str, story['totals'][:4]))} GPUs"
-                    + (" …" if len(story["totals"]) > 4 else ""))
+    gpus = f"{story['totals'][0]} to {story['totals'][-1]}" if story["per_gpu"] else story["totals"][0]
+    axes.set_xlabel(f"W : T, workers and trainers of {gpus} GPUs")
     plain_ticks(axes.yaxis)
-    axes.set_ylabel(RATES[story["rate"]])
+    axes.set_ylabel(RATES[story["rate"]] + (PER_GPU if story["per_gpu"] else ""))
     figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.034, top + 0.025), ncol=min(4, len(handles)),
                   frameon=False, fontsize=9, columnspacing=1.4, handlelength=2.6)
     return figure
@@ -192,14 +212,16 @@ def split_ticks(axes, story):
 def bound_curve(story):
     """Where all designs agree on mu, C and the number of GPUs, the bound is one curve over the share of workers."""
     known = [p for p in story["points"] if p["mu"] is not None and p["mu"] > 0]
-    if len(known) != len(story["points"]) or len(story["totals"]) != 1:
+    if len(known) != len(story["points"]):
         return None
-    per_worker = [p["worker_bound"] / p["workers"] for p in known]
-    per_trainer = [p["trainer_bound"] / p["trainers"] for p in known]
+    size = (lambda p: p["workers"] + p["trainers"]) if story["per_gpu"] else (lambda p: 1)
+    per_worker = [p["worker_bound"] * size(p) / p["workers"] for p in known]
+    per_trainer = [p["trainer_bound"] * size(p) / p["trainers"] for p in known]
     for rates in (per_worker, per_trainer):
         if max(rates) > 1.02 * min(rates):
             return None
-    total, worker, trainer = story["totals"][0], sum(per_worker) / len(known), sum(per_trainer) / len(known)
+    total = 1 if story["per_gpu"] else story["totals"][0]
+    worker, trainer = sum(per_worker) / len(known), sum(per_trainer) / len(known)
     knee = trainer / (worker + trainer)
     return {"worker": total * worker, "trainer": total * trainer, "knee": knee, "peak": total * worker * knee,
             "mu": trainer / worker}

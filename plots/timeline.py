@@ -114,12 +114,12 @@ def rows(story):
 def draw(story):
     steps = story["steps"]
     split = steps[0]["train_s"] is not None
-    notes = [f"updates {steps[0]['step']} to {steps[-1]['step']} of replication {story['replication']}; thin lines: a new "
-             "policy version exists"
+    notes = [f"updates {steps[0]['step']} to {steps[-1]['step']} of replication {story['replication']}; thin lines: a "
+             "new policy version exists"
              + ("" if split else "; training and waiting cannot be told apart without --result or where training takes "
                                  "random times"),
-             "from the step log, which has a row per update: what each worker did between them, and when weights reached "
-             "it, is not in it"]
+             "from the step log, which has a row per update: what each worker did between them, and when weights "
+             "reached it, is not in it"]
     if story["warmup"] and steps[0]["step"] <= story["warmup"]:
         notes[0] += f"; the first {story['warmup']} updates are warm-up"
     figure = new_figure(12.0, 6.6)
@@ -136,7 +136,8 @@ def draw(story):
         y -= tall + gap
         for step in steps:
             axes.axvline(step["end"], color=PURPLE, linewidth=0.7, alpha=0.55, zorder=1)
-        {"slices": draw_slices, "rates": draw_rates, "store": draw_store, "staleness": draw_staleness}[kind](axes, story)
+        draw_one = {"slices": draw_slices, "rates": draw_rates, "store": draw_store, "staleness": draw_staleness}[kind]
+        draw_one(axes, story)
         plain_ticks(axes.xaxis)
         axes.tick_params(labelbottom=k == len(panels) - 1)
     axes.set_xlabel("simulated time, s")

@@ -60,7 +60,8 @@ def draw(story, heading):
         axes.text(0, i - 0.44, clipped(label, 90), weight="bold", va="center", size=10)
         for k, (role, number_of, states) in enumerate(roles):
             y, left = i - 0.18 + 0.31 * k, 0.0
-            axes.text(-1.2, y, f"{number_of} {role if number_of != 1 else role[:-1]}", ha="right", va="center", color=GREY)
+            axes.text(-1.2, y, f"{number_of} {role if number_of != 1 else role[:-1]}", ha="right", va="center",
+                      color=GREY)
             for state, share, _, (colour, hatch) in states:
                 axes.barh(y, 100 * share, 0.27, left=left, color=colour, hatch=hatch, edgecolor="white", linewidth=0.8,
                           gid=f"bar-{mark}")

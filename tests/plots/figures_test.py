@@ -1,6 +1,6 @@
 #!/usr/bin/python3
-"""Figures:  figures_test.py MILLRACE ROOT. Every mark is a row of the CSV, nothing written lies over or outside anything,
-and the same input gives the same bytes. Exits with 77 (skipped) where matplotlib is missing."""
+"""Figures:  figures_test.py MILLRACE ROOT. Every mark is a row of the CSV, nothing written lies over anything or
+outside, and the same input gives the same bytes. Exits with 77 (skipped) where matplotlib is missing."""
 import argparse
 import contextlib
 import csv
@@ -143,7 +143,8 @@ class FigureTest(unittest.TestCase):
         rows = self.rows("utilisation")
         self.assertEqual(self.marks("utilisation", "bar"), len(rows))
         for label, role in itertools.product(("buffer", "queue"), ("workers", "trainers")):
-            self.assertAlmostEqual(sum(float(r["share"]) for r in rows if (r["label"], r["role"]) == (label, role)), 1.0)
+            shares = [float(row["share"]) for row in rows if (row["label"], row["role"]) == (label, role)]
+            self.assertAlmostEqual(sum(shares), 1.0)
         self.assertEqual(self.marks("curves", "line"), 3)
         self.assertEqual(self.marks("curves", "band"), 3)
         self.assertEqual({row["label"] for row in self.rows("curves")}, {"learn-a", "learn-b", "learn-c"})
@@ -192,7 +193,8 @@ class FigureTest(unittest.TestCase):
             front = sum(one["on_front"] for one in study["designs"])
             self.assertGreater(front, 8)
             # Some share a label, none is lost in silence.
-            written = [artist for artist, _ in figure_style.texts_of(drawn) if (artist.get_gid() or "").startswith("label-")]
+            written = [artist for artist, _ in figure_style.texts_of(drawn)
+                       if (artist.get_gid() or "").startswith("label-")]
             self.assertLessEqual(len(written) + drawn.left_out, front)
             self.assertGreaterEqual(len(written), 0.5 * front)
 
@@ -281,7 +283,8 @@ class FigureTest(unittest.TestCase):
         self.plot(*words[:-1], self.path("module"))
         for ending in ("svg", "csv"):
             self.assertEqual(self.read(f"command.{ending}"), self.read(f"module.{ending}"))
-        for words, code, says in ((["plot", "--plots", PLOTS, "pareto", self.path("nowhere"), "--out", "x"], 3, "nowhere"),
+        nowhere = self.path("nowhere")
+        for words, code, says in ((["plot", "--plots", PLOTS, "pareto", nowhere, "--out", "x"], 3, "nowhere"),
                                   (["plot", "--plots", self.directory, "pareto"], 2, "there is no figure.py"),
                                   (["polt"], 2, "Did you mean plot?")):
             done = subprocess.run([MILLRACE, *words], capture_output=True, text=True, check=False)
@@ -303,8 +306,8 @@ class FigureTest(unittest.TestCase):
                 (["histograms", self.path("sweep/pareto.json"), *out], 3, "not a result of millrace run"),
                 (["curves", self.path("buffer.json"), *out], 3, "no learning curves"),
                 (["curves", self.path("learn-a.json"), "--metric", "learner/gredy", *out], 2, "learner/greedy"),
-                (["curves", self.path("learn-a.json"), "--label", "a", "--label", "b", "--metric", "learner/greedy", *out],
-                 2, "1 files and 2 labels"),
+                (["curves", self.path("learn-a.json"), "--label", "a", "--label", "b", "--metric", "learner/greedy",
+                  *out], 2, "1 files and 2 labels"),
                 (["heatmap", self.path("sweep"), "--metric", "staleness/mena", *out], 2, "staleness/mean"),
                 (["timeline", self.path("queue.json"), *out], 3, "queue.json:1"),
                 (["timeline", self.path("queue.jsonl"), "--replication", "7", *out], 2, "replication 7"),

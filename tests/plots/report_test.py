@@ -17,8 +17,8 @@ PLOTS = os.path.join(ROOT, "plots")
 sys.path[:0] = [PLOTS, os.path.dirname(os.path.abspath(__file__))]
 sys.dont_write_bytecode = True
 BROWSER = shutil.which("chromium")
-for what, there in (("matplotlib", importlib.util.find_spec("matplotlib")), ("plotly", importlib.util.find_spec("plotly")),
-                    ("chromium", BROWSER)):
+for what, there in (("matplotlib", importlib.util.find_spec("matplotlib")),
+                    ("plotly", importlib.util.find_spec("plotly")), ("chromium", BROWSER)):
     if not there:
         print(f"skipped: there is no {what}")
         sys.exit(77)
@@ -39,15 +39,17 @@ PROBE = """<script>
   while (document.documentElement.dataset.ready !== "yes") await wait(20);
   const pareto = document.getElementById("pareto"), heat = document.getElementById("heat");
   const rows = () => [...document.querySelectorAll("#table tbody tr")];
-  const selected = () => rows().filter((row) => row.getAttribute("aria-selected") === "true").map((row) => row.id.slice(4));
+  const isSelected = (row) => row.getAttribute("aria-selected") === "true";
+  const selected = () => rows().filter(isSelected).map((row) => row.id.slice(4));
   const ring = () => { const last = pareto.data[pareto.data.length - 1]; return [...last.x, ...last.y]; };
-  const inHeat = () => { const last = heat.data[heat.data.length - 1]; return [...last.x, ...last.y]; };
+  const inHeat = () => (heat.layout.shapes || []).slice(-1).flatMap((s) => [(s.x0 + s.x1) / 2, (s.y0 + s.y1) / 2]);
   found.rows = rows().map((row) => row.id.slice(4));
   found.points = pareto.data.flatMap((trace) => trace.customdata || []).length;
   found.width = document.documentElement.scrollWidth - document.documentElement.clientWidth;
   rows()[3].click();
   await wait(200);
-  found.afterRow = { selected: selected(), ring: ring(), heat: inHeat(), command: document.getElementById("command").value,
+  found.afterRow = { selected: selected(), ring: ring(), heat: inHeat(),
+                     command: document.getElementById("command").value,
                      copied: document.getElementById("copied").textContent, hash: location.hash };
   pareto.emit("plotly_click", { points: [{ customdata: 12 }] });
   await wait(200);
@@ -105,13 +107,13 @@ class ReportTest(unittest.TestCase):
         return os.path.join(cls.directory, name)
 
     def open(self, text, *options, address=""):
-        """The page's own elements when it is done, what stood on the console, and requests that left the machine's disk."""
+        """The page's elements when it is done, what stood on the console, and requests beyond files."""
         with tempfile.TemporaryDirectory() as home:
             page, log = os.path.join(home, "page.html"), os.path.join(home, "net.json")
             with open(page, "w", encoding="utf-8") as file:
                 file.write(text)
-            done = subprocess.run([BROWSER, *OPTIONS, f"--user-data-dir={home}/profile", f"--log-net-log={log}", *options,
-                                   "--dump-dom", f"file://{page}{address}"],
+            done = subprocess.run([BROWSER, *OPTIONS, f"--user-data-dir={home}/profile", f"--log-net-log={log}",
+                                   *options, "--dump-dom", f"file://{page}{address}"],
                                   capture_output=True, text=True, timeout=LONGEST_S, check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             console = [line for line in done.stderr.splitlines() if "CONSOLE" in line]
@@ -149,7 +151,8 @@ class ReportTest(unittest.TestCase):
                 self.assertTrue(attributes.get(name, "#").startswith(("#", "data:")), (tag, attributes))
         self.assertIsNone(re.search(r"@import|url\((?!#)", re.search(r"<style>(.*?)</style>", self.text, re.DOTALL)[1]))
         self.assertIn("<title>split and buffer – millrace report</title>", self.text)
-        for word in ("35 designs: 5 on the frontier, 9 undecided, 20 dominated, 1 failed.", "38.10", "± 0.21", "one replication"):
+        for word in ("35 designs: 5 on the frontier, 9 undecided, 20 dominated, 1 failed.", "38.10", "± 0.21",
+                     "one replication"):
             self.assertIn(word, self.text)
         ids = [attributes["id"] for _, attributes in Tags(self.text).tags if "id" in attributes]
         self.assertEqual(len(set(ids)), len(ids), "figures do not share ids")
@@ -163,7 +166,7 @@ class ReportTest(unittest.TestCase):
         row = found["afterRow"]
         self.assertEqual(row["selected"], [ids[3]])
         self.assertEqual(row["ring"], [designs[3]["metrics"][one["metric"]]["mean"] for one in synthetic.OBJECTIVES])
-        self.assertEqual(row["heat"], [1, 0])  # 4:4 is second from the left, N = 64 the lowest
+        self.assertEqual([round(x, 9) for x in row["heat"]], [1, 0])  # 4:4 is second from the left, N = 64 the lowest
         self.assertEqual(row["command"], "millrace run ../paper/qwen2.5-7b-6-2.json --set workers.count=4 "
                                          "--set trainers.count=4 --set store.capacity=64")
         self.assertIn(row["copied"], ("copied", "press Ctrl+C to copy"))
@@ -188,7 +191,8 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(re.findall(r'<tr id="row-(\w+)"[^>]*aria-selected="true"', dom), [wanted])
 
     def test_words_of_a_file_stay_words(self):
-        study = json.loads(json.dumps(self.study).replace("no buffer", "<b>x</b></script><script>document.title='hit'//"))
+        study = json.loads(json.dumps(self.study).replace(
+            "no buffer", "<b>x</b></script><script>document.title='hit'//"))
         study["objectives"] += [{"metric": "replay/mean", "goal": "maximize"}]  # three: no staircase
         for one in study["designs"]:
             one["values"] = {"admission": {"kind": "</script>"}}  # and nothing for a heat map

@@ -4,7 +4,8 @@ import math
 import os
 import random
 
-OBJECTIVES = [{"metric": "compute/gamma_simulated", "goal": "minimize"}, {"metric": "staleness/mean", "goal": "minimize"}]
+OBJECTIVES = [{"metric": "compute/gamma_simulated", "goal": "minimize"},
+              {"metric": "staleness/mean", "goal": "minimize"}]
 MU = 5.0
 
 
