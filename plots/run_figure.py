@@ -4,46 +4,25 @@
 RESULT.json is what `millrace run --output RESULT.json` wrote; STEM.csv holds the numbers drawn. Equal results give
 equal bytes. Exit codes as millrace's: 0 done, 2 usage, 3 not a millrace result.
 """
-import csv
-import json
 import math
 import sys
 import textwrap
 
-import matplotlib
+from figure_style import BLUE, GREY, VERMILION, Reading, clipped, exit_code, load_result, new_figure, number, save
 
-matplotlib.use("Agg")
-matplotlib.rcdefaults()  # nobody's own style file: equal results give equal bytes
-from matplotlib import pyplot
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
-# Okabe and Ito's colours; each meaning also has a marker, a dash or a hatch of its own.
-BLUE, ORANGE, PURPLE, VERMILION, SKY, GREY = "#0072B2", "#E69F00", "#CC79A7", "#D55E00", "#56B4E9", "#595959"
-MOST_BARS, MOST_ROWS = 40, 7
+from histograms import KINDS, bar_width
+from utilisation import ROLES
 
-# key under `histograms`, title, what is counted, what stands on the x-axis, what it means when nothing was counted
-HISTOGRAMS = [
-    ("staleness", "Staleness", "samples", "policy versions from creation to use", "nothing was trained on"),
-    ("replay_count", "Uses of a rollout", "rollouts", "uses until it left the store", "no rollout left the store"),
-    ("steps_since_last_use", "Since the previous use", "reused samples", "updates since it was last used",
-     "no rollout was used twice"),
-]
+MOST_ROWS = 7
+
 COMPARED = [
     ("Replay ratio", "replay/mean"), ("Compute ratio γ", "compute/gamma_simulated"),
     ("Gradient variance", "noise/relative_variance"), ("Compute to target", "noise/relative_compute_to_target"),
     ("Mean staleness", "staleness/mean"), ("Update period, s", "time/update_period_s"),
 ]
-# Colour and hatch say what a GPU waits for: weights, room in the store, or the other role.
-WEIGHTS, ROOM, OTHERS = (ORANGE, "////"), (PURPLE, "xxxx"), (SKY, "....")
-ROLES = [
-    ("workers", [("busy", (BLUE, "")), ("paused", WEIGHTS), ("blocked", ROOM), ("starved", OTHERS)]),
-    ("trainers", [("busy", (BLUE, "")), ("stalled", WEIGHTS), ("waiting", OTHERS)]),
-]
-
-
-class NotAResult(Exception):
-    pass
 
 
 def main(arguments):
@@ -51,41 +30,23 @@ def main(arguments):
         print("usage: run_figure.py RESULT.json STEM    writes STEM.svg, STEM.png and STEM.csv", file=sys.stderr)
         return 2
     path, stem = arguments
-    try:
+
+    def work():
         story = read_story(path)
-        figure = draw(story)
-        figure.savefig(stem + ".svg", metadata={"Date": None, "Creator": "millrace"})
-        figure.savefig(stem + ".png", metadata={"Software": "millrace"}, dpi=150)
-        with open(stem + ".csv", "w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows(tidy_rows(story))
-    except NotAResult as error:
-        print(f"run_figure.py: error: {path} is not a result of millrace run: {error}", file=sys.stderr)
-        return 3
-    except OSError as error:
-        print(f"run_figure.py: error: cannot write {error.filename}: {error.strerror}", file=sys.stderr)
-        return 2
-    return 0
+        save(draw(story), tidy_rows(story), stem)
+
+    return exit_code("run_figure.py", work)
 
 
 # ---- what is drawn --------------------------------------------------------------------------------------------------
 
 
 def read_story(path):
-    try:
-        with open(path, encoding="utf-8") as file:
-            result = json.load(file)
-    except OSError as error:
-        raise NotAResult(f"it cannot be read: {error.strerror}") from error
-    except (RecursionError, ValueError) as error:
-        raise NotAResult(f"it is not JSON: {error}") from error
-    if not isinstance(result, dict) or result.get("millrace_result") != 1:
-        raise NotAResult('it has no "millrace_result": 1')
-    try:
-        return {"heading": heading(result), "histograms": [histogram(result, *kind) for kind in HISTOGRAMS],
+    result = load_result(path)
+    with Reading(path):
+        return {"heading": heading(result), "histograms": [histogram(result, *kind) for kind in KINDS],
                 "comparison": comparison(result), "utilisation": utilisation(result),
                 "warnings": [str(warning) for warning in result["warnings"]]}
-    except (ArithmeticError, AttributeError, LookupError, StopIteration, TypeError, ValueError) as error:
-        raise NotAResult(f"it is incomplete or damaged ({type(error).__name__}: {error})") from error
 
 
 def heading(result):
@@ -107,8 +68,7 @@ def histogram(result, key, title, population, axis, if_empty):
     total = sum(counts)
     if total == 0:
         return {"key": key, "title": title, "bars": [], "if_empty": if_empty}
-    # The narrowest of 1, 2, 5, 10, 20, ... values per bar that leaves a readable number of bars.
-    width = next(w * 10**e for e in range(18) for w in (1, 2, 5) if len(counts) <= MOST_BARS * w * 10**e)
+    width = bar_width(len(counts))
     bars = [(first, first + width - 1, sum(counts[first:first + width]) / total)
             for first in range(0, len(counts), width)]
     p99 = next(value for value in range(len(counts)) if sum(counts[:value + 1]) >= 0.99 * total)
@@ -163,25 +123,13 @@ def tidy_rows(story):
             yield "utilisation", f"{role}/{state}", "share", None, None, share, None, None
 
 
-def number(value, digits=4):
-    """`digits` significant ones, without an exponent in the range people read."""
-    if abs(value) < 1e-12:
-        return "0"
-    if not 1e-4 <= abs(value) < 1e7:
-        return f"{value:.{digits - 1}e}"
-    return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
-
-
 # ---- how it is drawn ------------------------------------------------------------------------------------------------
 
 
 def draw(story):
-    # Names are not formulas ($), and text becomes outlines, so that the SVG looks the same without these fonts.
-    pyplot.rcParams.update({"text.parse_math": False, "svg.hashsalt": "millrace", "font.size": 10,
-                            "hatch.linewidth": 0.6, "axes.spines.top": False, "axes.spines.right": False})
     name, pipeline, run = story["heading"]
-    figure = pyplot.figure(figsize=(13.33, 7.5), facecolor="white")
-    figure.text(0.04, 0.93, name if len(name) <= 54 else name[:52] + " …", size=21, weight="bold")
+    figure = new_figure(13.33, 7.5)
+    figure.text(0.04, 0.93, clipped(name, 54), size=21, weight="bold")
     figure.text(0.04, 0.89, pipeline, size=13)
     figure.text(0.04, 0.862, run, color=GREY)
     for left, panel in zip((0.04, 0.365, 0.69), story["histograms"]):

@@ -133,6 +133,9 @@ std::optional<Estimate> paired_difference(const RunResult& base, const RunResult
     for (std::size_t r = 0; r < before->second.size(); ++r) {
         differences.push_back(after->second[r] - before->second[r]);
     }
+    if (std::ranges::any_of(differences, [](double difference) { return std::isnan(difference); })) {
+        return std::nullopt;  // a replication has no value
+    }
     return estimate(differences);
 }
 

@@ -5,10 +5,10 @@ build_packages=(
     g++ cmake ninja-build git
     libboost-dev libboost-graph-dev libeigen3-dev libdnnl-dev nlohmann-json3-dev libcli11-dev
 )
-figure_packages=(python3 python3-matplotlib)
+figure_packages=(python3 python3-matplotlib python3-plotly)
 test_packages=(
     doctest-dev libbenchmark-dev libboost-context-dev python3-jsonschema clang-format
-    libopenmpi-dev openmpi-bin
+    libopenmpi-dev openmpi-bin chromium
 )
 
 installed() {

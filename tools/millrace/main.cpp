@@ -18,6 +18,7 @@
 #include "tools/millrace/merge_command.h"
 #include "tools/millrace/options.h"
 #include "tools/millrace/pareto_command.h"
+#include "tools/millrace/plot_command.h"
 #include "tools/millrace/run_command.h"
 #include "tools/millrace/sweep_command.h"
 #include "tools/millrace/validate_command.h"
@@ -113,8 +114,8 @@ int explain_usage_error(const CLI::App& app, const CLI::ParseError& error, const
     if (where == &app && !words.empty() && !words.front().starts_with("-")) {
         std::cerr << "there is no subcommand \"" << words.front() << "\"." << suggestion(app, words.front());
     } else if (where == &app && words.empty()) {
-        std::cerr << "a subcommand is needed: run, sweep, merge, pareto, learn, warm-start, design, validate, devices "
-                     "or schema.";
+        std::cerr << "a subcommand is needed: run, sweep, merge, pareto, explain, plot, report, learn, warm-start, design, "
+                     "validate, devices or schema.";
     } else {
         std::string unknown;
         for (const std::string& word : words) {
@@ -332,6 +333,16 @@ int run(int argc, char** argv) {
                      "Where hypervolumes end: a value per objective; default: a tenth beyond the worst means")
         ->type_name("X,Y");
     SharedOptions::add_format(pareto, pareto_options.format);
+    // What follows goes to a script as it is: its options, and --help, are the script's own.
+    std::string plots;
+    const auto add_script = [&](const char* name, const char* description) {
+        CLI::App* script = app.add_subcommand(name, description)->prefix_command();
+        script->set_help_flag();
+        script->add_option("--plots", plots, "Folder of the scripts that draw")->type_name("DIR")->check(file_name);
+        return script;
+    };
+    const CLI::App* plot = add_script("plot", "Draw a figure: plot KIND FILES --out STEM; plot --help lists the kinds");
+    const CLI::App* report = add_script("report", "Make one HTML file of a sweep: report DIR");
 
     const CLI::App* devices = app.add_subcommand("devices", "Say what a model can be trained on here");
 
@@ -394,6 +405,12 @@ int run(int argc, char** argv) {
     }
     if (validate->parsed()) {
         return validate_command(validate_options);
+    }
+    if (plot->parsed()) {
+        return run_plot_script("figure.py", plots, plot->remaining());
+    }
+    if (report->parsed()) {
+        return run_plot_script("report.py", plots, report->remaining());
     }
     if (devices->parsed()) {
         std::cout << devices_report();

@@ -1,0 +1,179 @@
+"""A metric over the buffer size and the split of GPUs, as coloured cells."""
+import math
+
+import matplotlib
+from matplotlib.colors import LogNorm, Normalize
+from matplotlib.patches import Rectangle
+
+from designs import has_metric, known_metrics, load_any, value_text
+from figure_style import (BLACK, BadRequest, clipped, metric_title, new_figure, number, plain_ticks, text_size,
+                          title)
+
+SPLIT = "workers.count/trainers.count"
+MOST_NUMBERS = 170  # cells in a figure up to which their values are written in them
+WIDE = 20.0         # a span of more than this factor gets logarithmic colours
+
+
+def arguments(parser):
+    parser.add_argument("inputs", nargs="+", metavar="DIR | RESULT.json", help="folder of a sweep, or results of runs")
+    parser.add_argument("--metric", default="compute/gamma_simulated", help="what to colour by (%(default)s)")
+    parser.add_argument("--x", metavar="PATH", help=f"axis across ({SPLIT}, or what there is of it)")
+    parser.add_argument("--y", metavar="PATH", help="axis upwards (store.capacity)")
+    parser.add_argument("--title", help="heading of the figure")
+
+
+def make(options):
+    name, families, designs = load_any(options.inputs)
+    story = tell(families, designs, options.metric, options.x, options.y)
+    story["title"] = options.title or " – ".join(part for part in (name, metric_title(options.metric)) if part)
+    return draw(story), rows(story)
+
+
+def tell(families, designs, metric, x=None, y=None):
+    """Cells by family; where designs share a cell (they differ in other axes), the least value stands for them."""
+    if not any(has_metric(design, metric) for design in designs):
+        raise BadRequest(f"no design has the metric {metric}; there are {', '.join(known_metrics(designs)) or 'none'}")
+    paths = set().union(*(design["values"] for design in designs))
+    x = x or next((p for p in (SPLIT, "trainers.count", "workers.count") if set(p.split("/")) <= paths), None)
+    y = y or "store.capacity"
+    if x is None or not set(x.split("/")) <= paths:
+        raise BadRequest(f"no design has a value of {x or SPLIT}: say by --x which axis goes across; there are "
+                         + (", ".join(sorted(paths)) or "none"))
+    panels = []
+    for family in families:
+        cells = {}
+        for design in designs:
+            if design["family"] == family and set(x.split("/")) <= set(design["values"]):
+                cells.setdefault((place(design, x), place(design, y)), []).append(design)
+        if cells:
+            panels.append({"family": family, "cells": {at: settle(at, here, metric) for at, here in cells.items()}})
+    columns, lines = ({at[k] for panel in panels for at in panel["cells"]} for k in (0, 1))
+    return {"metric": metric, "x": x, "y": y, "panels": panels, "columns": sorted(columns),
+            "lines": sorted(lines), "most": max(c["designs"] for p in panels for c in p["cells"].values())}
+
+
+def place(design, path):
+    """(what it is sorted by, what is written) of the design's value; designs without one stand together."""
+    if path not in design["values"] and not set(path.split("/")) <= set(design["values"]):
+        return (-math.inf, "", "–")
+    values = [design["values"][part] for part in path.split("/")]
+    if path == SPLIT:
+        return (values[0] / values[1], "", f"{values[0]}:{values[1]}")
+    text = value_text(values[0])
+    if isinstance(values[0], (int, float)) and not isinstance(values[0], bool):
+        return (float(values[0]), "", text)
+    return (math.inf, text, text)
+
+
+def settle(at, designs, metric):
+    found = [design for design in designs if has_metric(design, metric)]
+    best = min(found, key=lambda design: design["metrics"][metric]["mean"], default=None)
+    failed = best is None and any("error" in design for design in designs)
+    return {"value": None if best is None else float(best["metrics"][metric]["mean"]), "designs": len(designs),
+            "failed": failed, "state": "done" if best else "failed" if failed else "without the metric",
+            "on_front": any(design.get("on_front") for design in designs), "design": (best or designs[0])["design"]}
+
+
+def rows(story):
+    yield "family", story["x"], story["y"], "metric", "value", "state", "designs", "on_front", "design"
+    for panel in story["panels"]:
+        for line in story["lines"]:
+            for column in story["columns"]:
+                cell = panel["cells"].get((column, line))
+                state = "missing" if cell is None else cell["state"]
+                yield (panel["family"], column[2], line[2], story["metric"], cell and cell["value"], state,
+                       cell["designs"] if cell else 0, str(bool(cell and cell["on_front"])).lower(),
+                       cell["design"] if cell else "")
+
+
+def draw(story):
+    panels, columns, lines = story["panels"], story["columns"], story["lines"]
+    # A panel whose designs have no value upwards (no buffer) is one line high.
+    heights = [lines if any(at[1][2] != "–" for at in panel["cells"]) else [] for panel in panels]
+    used = [[line for line in lines if (line[2] != "–" if tall else line[2] == "–")
+             or any(at[1] == line for at in panel["cells"])] for tall, panel in zip(heights, panels)]
+    width = min(14.0, max(7.2, 1.9 + len(panels) * (0.62 * len(columns) + 0.9) + 1.0))
+    height = max(3.4, 2.3 + 0.42 * max(len(u) for u in used))
+    figure = new_figure(width, height)
+    cells = [panel["cells"].get((column, line)) for panel, own in zip(panels, used)
+             for line in own for column in columns]
+    notes = ["; ".join(text for text, shown in (
+        ("outlined: on the frontier", any(cell and cell["on_front"] for cell in cells)),
+        ("hatched: not run", any(cell is None or (cell["value"] is None and not cell["failed"]) for cell in cells)),
+        ("crossed: failed", any(cell and cell["failed"] for cell in cells))) if shown)]
+    if story["most"] > 1:
+        notes.append(f"a cell with several designs (at most {story['most']}, which differ in other axes) shows the "
+                     "least value")
+    top = title(figure, story["title"], notes) - 0.12 / height
+    values = [c["value"] for p in panels for c in p["cells"].values() if c["value"] is not None]
+    low, high = min(values), max(values)
+    log = low > 0 and high > WIDE * low
+    norm = (LogNorm if log else Normalize)(low, high if high > low else low + (abs(low) or 1.0))
+    colours = matplotlib.colormaps["cividis"]
+
+    numbers = len(columns) * sum(len(u) for u in used) <= MOST_NUMBERS
+    left, right, bottom = 0.75 / width, 1 - 1.15 / width, 0.68 / height
+    each = (right - left + 0.3 / width) / len(panels)
+    first = None
+    mark = 0
+    for k, (panel, own) in enumerate(zip(panels, used)):
+        tall = (top - bottom) * len(own) / max(len(u) for u in used)
+        axes = figure.add_axes((left + k * each, bottom, each - 0.3 / width, tall))
+        axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(-0.5, len(own) - 0.5))
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+        size = number_size(figure, axes, columns, own, values) if numbers else 0
+        for i, column in enumerate(columns):
+            for j, line in enumerate(own):
+                draw_cell(axes, panel["cells"].get((column, line)), i, j, norm, colours, size, f"cell-{mark}")
+                mark += 1
+        for (i, column) in enumerate(columns):
+            for j, line in enumerate(own):
+                if (column, line) in panel["cells"] and panel["cells"][(column, line)]["on_front"]:
+                    for edge, line_width in ((BLACK, 4.0), ("white", 1.6)):  # seen on dark and on bright cells
+                        axes.add_patch(Rectangle((i - 0.45, j - 0.44), 0.9, 0.88, fill=False, edgecolor=edge,
+                                                 linewidth=line_width, zorder=3))
+        step = max(1, math.ceil(len(columns) / (each * width / 0.42)))
+        axes.set_xticks(range(0, len(columns), step), [column[2] for column in columns[::step]])
+        axes.set_yticks(range(len(own)), [line[2] for line in own])
+        axes.set_xlabel("W : T" if story["x"] == SPLIT else axis_name(story["x"]))
+        if k == 0 or own != used[0]:
+            axes.set_ylabel(axis_name(story["y"]) if any(line[2] != "–" for line in own) else "", labelpad=2)
+        else:
+            axes.set_yticklabels([])
+        if panel["family"]:
+            axes.set_title(clipped(panel["family"], int(14 * each * width)), size=11, loc="left", weight="bold")
+        first = first or axes
+    bar_axes = figure.add_axes((1 - 0.95 / width, bottom, 0.16 / width, top - bottom))
+    bar = figure.colorbar(matplotlib.cm.ScalarMappable(norm, colours), cax=bar_axes)
+    bar.outline.set_visible(False)
+    plain_ticks(bar_axes.yaxis, log)
+    return figure
+
+
+def axis_name(path):
+    return {"store.capacity": "N, rollouts in the store", "trainers.count": "T, trainers",
+            "workers.count": "W, workers", "trainers.batch": "B, rollouts per update"}.get(path, path)
+
+
+def number_size(figure, axes, columns, lines, values):
+    """The type size at which every value fits into its cell; 0 when that is too small to read."""
+    box = axes.get_window_extent()
+    room = box.width / len(columns) - 8
+    widest = max(text_size(figure, number(value, 3), size=10)[0] for value in values)
+    size = min(9.5, 10 * room / widest, 10 * (box.height / len(lines) - 6) / 14)
+    return size if size >= 6 else 0
+
+
+def draw_cell(axes, cell, i, j, norm, colours, size, gid):
+    look = {"facecolor": "white", "edgecolor": "#BBBBBB", "hatch": "///", "linewidth": 0}
+    if cell is not None and cell["failed"]:
+        look.update(edgecolor="#555555", hatch="xxx")
+    if cell is not None and cell["value"] is not None:
+        look = {"facecolor": colours(norm(cell["value"])), "edgecolor": "white", "linewidth": 1}
+    axes.add_patch(Rectangle((i - 0.5, j - 0.5), 1, 1, gid=gid, **look))
+    if cell is not None and cell["value"] is not None and size:
+        red, green, blue, _ = colours(norm(cell["value"]))
+        bright = 0.299 * red + 0.587 * green + 0.114 * blue
+        axes.text(i, j, number(cell["value"], 3), size=size, ha="center", va="center",
+                  color=BLACK if bright > 0.5 else "white")

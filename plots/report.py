@@ -1,0 +1,287 @@
+#!/usr/bin/python3
+"""Makes one HTML file of a sweep:  report.py DIR [RESULT.json ...]  writes DIR/report.html. As millrace report does.
+
+The file holds everything it needs (plotly.js from the Debian package, report.js, report.css, figures as SVG) and asks
+for nothing from a network. Equal inputs give equal bytes. Exit codes as millrace's: 0 done, 2 usage, 3 bad input file.
+"""
+import argparse
+import html
+import io
+import json
+import math
+import os
+import re
+import shlex
+import sys
+
+from figure_style import BLACK, LOOKS, BadRequest, exit_code, load_result, metric_title, new_figure, number
+
+import designs
+import heatmap
+import histograms
+import pareto
+import split
+import utilisation
+
+try:
+    from plotly.offline import get_plotlyjs  # what include_plotlyjs=True puts into a page
+except ImportError as error:
+    sys.exit(f"millrace: error: the report needs plotly for {sys.executable} ({error}):\n"
+             "    apt-get install --no-install-recommends python3-plotly")
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SYMBOLS = {"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v": "triangle-down",
+           "P": "cross", "X": "x"}
+DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "dash"]
+WORDS = {"in": "on the frontier", "undecided": "undecided", "out": "dominated"}
+# Shown beside the objectives where designs have them.
+OFTEN_WANTED = ["compute/gamma_simulated", "compute/usd_per_update", "noise/relative_compute_to_target",
+                "staleness/mean", "replay/mean", "time/update_period_s"]
+
+
+def main(words):
+    parser = argparse.ArgumentParser(prog="millrace report", description="Makes one HTML file of a sweep that works "
+                                     "without a network: frontier, heat map, table of all designs, figures.")
+    parser.add_argument("folder", metavar="DIR", help="folder of a sweep, after millrace pareto")
+    parser.add_argument("results", nargs="*", metavar="RESULT.json",
+                        help="results of millrace run whose histograms and utilisation are shown too")
+    parser.add_argument("--out", metavar="FILE", help="file to write (DIR/report.html)")
+    options = parser.parse_args(words)
+    out = options.out or os.path.join(options.folder, "report.html")
+
+    def work():
+        text = page(designs.load_folder(options.folder), options.results)
+        with open(out + ".part", "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.replace(out + ".part", out)
+
+    return exit_code("millrace report", work)
+
+
+# ---- what it says ---------------------------------------------------------------------------------------------------
+
+
+def summary(study):
+    """How many designs there are of each kind, and what the frontiers enclose."""
+    counts = {kind: sum(one.get("membership") == kind for one in study["designs"]) for kind in WORDS}
+    failed = sum("error" in one for one in study["designs"])
+    text = (f"{len(study['designs'])} designs: {counts['in']} on the frontier, {counts['undecided']} undecided, "
+            f"{counts['out']} dominated" + (f", {failed} failed" if failed else "") + ".")
+    whole = study.get("hypervolume") or {}
+    parts = [volume_text("together", whole)] if whole.get("value") is not None else []
+    parts += [volume_text(name, volume) for name, volume in (study.get("family_hypervolumes") or {}).items()
+              if volume and volume.get("value") is not None and len(study["families"]) > 1]
+    if parts:
+        point = ", ".join(f"{one['metric']} = {number(value)}" for one, value
+                          in zip(study["objectives"], study.get("reference_point") or []))
+        text += " Hypervolume" + (f" up to {point}" if point else "") + ": " + "; ".join(parts) + "."
+    return text
+
+
+def volume_text(name, volume):
+    if volume.get("half_width") is not None and volume.get("mean") is not None:
+        return f"{name} {number(volume['value'])} (mean over replications {number(volume['mean'])} ± " \
+               f"{number(volume['half_width'], 2)})"
+    return f"{name} {number(volume['value'])}" + (f" ({volume['note']})" if volume.get("note") else "")
+
+
+def command(design):
+    """The design as a command; the base stands in the sweep file, relative to it."""
+    words = ["millrace", "run", str(design.get("base", "SCENARIO.json"))]
+    for one in design["set"]:
+        words += ["--set", str(one)]
+    return " ".join(shlex.quote(word) for word in words)
+
+
+# ---- what the script gets -------------------------------------------------------------------------------------------
+
+
+def script_data(study, story, map_story):
+    keys = [one["metric"] for one in study["objectives"]]
+    known = designs.known_metrics(study["designs"])
+    shown = keys + [key for key in OFTEN_WANTED if key in known and key not in keys]
+    return {
+        "axes": [axis(story, k) for k in (0, 1)],
+        "better": [-1 if one["goal"] == "minimize" else 1 for one in study["objectives"][:2]],
+        "families": study["families"],
+        "looks": [{"colour": colour if colour != BLACK else "#000000", "symbol": SYMBOLS[marker], "dash": DASHES[i]}
+                  for i, (colour, marker, _) in enumerate(LOOKS)],
+        "words": WORDS, "shown": shown, "titles": {key: metric_title(key) for key in known + keys},
+        "paths": list(dict.fromkeys(path for one in study["designs"] for path in one["values"])),
+        "staircases": staircases(story),
+        "heat": None if map_story is None else {
+            "columns": [column[2] for column in map_story["columns"]],
+            "lines": [line[2] for line in map_story["lines"]],
+            "x": "W : T" if map_story["x"] == heatmap.SPLIT else heatmap.axis_name(map_story["x"]),
+            "y": heatmap.axis_name(map_story["y"])},
+        "designs": [{"design": one["design"], "family": one["family"], "label": one["label"], "values": one["values"],
+                     "set": one["set"], "replications": one.get("replications"), "command": command(one),
+                     "cell": cell(one, map_story),
+                     **({"error": str(one["error"])} if "error" in one else {
+                         "membership": one["membership"],
+                         "metrics": {key: [metric["mean"], metric.get("half_width")]
+                                     for key, metric in one["metrics"].items()}})}
+                    for one in study["designs"]],
+    }
+
+
+def axis(story, k):
+    """As in the static figure, with the same limits."""
+    axes = new_figure(4, 4).add_axes((0.1, 0.1, 0.8, 0.8))
+    pareto.limits(axes, story)
+    low, high = axes.get_xlim() if k == 0 else axes.get_ylim()
+    log = (axes.get_xscale() if k == 0 else axes.get_yscale()) == "log"
+    return {"metric": story["objectives"][k]["metric"], "title": pareto.axis_title(story, k), "log": log,
+            "range": [math.log10(low), math.log10(high)] if log else [float(low), float(high)], "ends": [low, high]}
+
+
+def staircases(story):
+    if len(story["objectives"]) > 2:
+        return []
+    x_goal, y_goal = (one["goal"] for one in story["objectives"])
+    ends = [axis(story, k)["ends"] for k in (0, 1)]
+    x_end, y_end = ends[0][1 if x_goal == "minimize" else 0], ends[1][1 if y_goal == "minimize" else 0]
+    found = []
+    for family, members in pareto.groups(story):
+        points = pareto.undominated([pareto.position(one, story)[0] for one in members], x_goal, y_goal)
+        if points:
+            x, y = zip(*pareto.staircase(points, x_goal, y_goal, x_end, y_end))
+            found.append({"family": family, "x": x, "y": y})
+    return found
+
+
+def cell(design, map_story):
+    if map_story is None or not set(map_story["x"].split("/")) <= set(design["values"]):
+        return None
+    return [map_story["columns"].index(heatmap.place(design, map_story["x"])),
+            map_story["lines"].index(heatmap.place(design, map_story["y"]))]
+
+
+# ---- the page -------------------------------------------------------------------------------------------------------
+
+
+def page(study, results):
+    story = pareto.tell(study)
+    story["title"] = story["name"]
+    try:
+        map_story = heatmap.tell(study["families"], study["designs"], study["objectives"][0]["metric"])
+    except BadRequest:  # a sweep over other things than splits and buffers
+        map_story = None
+    data = json.dumps(script_data(study, story, map_story), ensure_ascii=False, sort_keys=True, allow_nan=False)
+    metrics = [key for key in designs.known_metrics(study["designs"])
+               if sum(designs.has_metric(one, key) for one in study["designs"]) > 0]
+    first = study["objectives"][0]["metric"]
+    text = {
+        "title": html.escape(str(study["name"])),
+        "description": html.escape(str(study.get("description") or "")),
+        "summary": html.escape(summary(study)),
+        "css": read("report.css"), "plotly": get_plotlyjs(), "script": read("report.js"),
+        "data": data.replace("<", "\\u003c"),
+        "metrics": "".join(f'<option value="{html.escape(key)}"{" selected" if key == first else ""}>'
+                           f"{html.escape(key)}</option>" for key in metrics),
+        "families": "".join(f"<option>{html.escape(str(name))}</option>" for name in study["families"]),
+        "heat": "" if map_story else " hidden",
+        "figures": "".join(figures(study, story, map_story, results)),
+        "hash": html.escape(str(study.get("sweep_hash", ""))),
+    }
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: text[match[1]], PAGE)
+
+
+def read(name):
+    with open(os.path.join(HERE, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def figures(study, story, map_story, results):
+    yield inlined(pareto.draw(story), "pareto", "Pareto frontier")
+    for objective in study["objectives"] if map_story else ():
+        try:
+            one = heatmap.tell(study["families"], study["designs"], objective["metric"])
+        except BadRequest:
+            continue
+        one["title"] = metric_title(objective["metric"])
+        yield inlined(heatmap.draw(one), f"heat{study['objectives'].index(objective)}",
+                      f"Heat map of {objective['metric']}")
+    try:
+        by_split = split.tell(study["families"], study["designs"], "updates")
+        by_split.update(measured=[], title="Updates per second by split")
+        yield inlined(split.draw(by_split), "split", "Throughput by split")
+    except BadRequest:
+        pass  # not swept over the split
+    if results:
+        for path in results:
+            load_result(path)
+        yield inlined(histograms.draw(histograms.tell(results), "How old rollouts are, and how often they are used"),
+                      "histograms", "Histograms")
+        yield inlined(utilisation.draw(utilisation.tell(results), "What the GPUs do"), "utilisation", "Utilisation")
+
+
+def inlined(figure, name, label):
+    """The figure as an SVG element: sized by the page, its ids apart from those of other figures."""
+    file = io.StringIO()
+    figure.savefig(file, format="svg", metadata={"Date": None, "Creator": "millrace"})
+    svg = file.getvalue()
+    svg = svg[svg.index("<svg"):]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r'^<svg ([^>]*?)\s*>', lambda match: "<svg role=\"img\" aria-label=\"" + html.escape(label) + "\" "
+                 + re.sub(r'\b(width|height)="[^"]*"\s*', "", match[1]) + ">", svg, count=1)
+    svg = re.sub(r'\bid="', f'id="{name}-', svg)
+    svg = re.sub(r'href="#', f'href="#{name}-', svg)
+    svg = svg.replace("url(#", f"url(#{name}-")
+    return f"<figure>{svg}</figure>\n"
+
+
+PAGE = """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline';
+style-src 'unsafe-inline'; img-src data: blob:">
+<link rel="icon" href="data:,">
+<title>{{title}} – millrace report</title>
+<style>
+{{css}}</style>
+</head>
+<body>
+<h1>{{title}}</h1>
+<p>{{description}}</p>
+<p id="summary">{{summary}}</p>
+<div id="chosen">
+<h2 id="name">No design chosen</h2>
+<p id="about">Choose a point, a cell or a row: its command stands here and is copied.</p>
+<div class="line"><textarea id="command" readonly rows="2" aria-label="command of the chosen design"></textarea>
+<button type="button" id="copy">Copy</button><span id="copied" class="soft" role="status"></span></div>
+<p class="soft">The scenario's path is relative to the sweep file.</p>
+</div>
+<div class="plots">
+<section><h2>Frontier</h2><div id="pareto" class="plot"></div>
+<p class="soft wide">Drag to zoom, double-click to return.</p></section>
+<section{{heat}}><h2>Heat map</h2>
+<div class="controls"><label>Colour: <select id="metric">{{metrics}}</select></label>
+<label>Family: <select id="family">{{families}}</select></label></div>
+<div id="heat" class="plot"></div></section>
+</div>
+<section>
+<h2>Designs</h2>
+<div class="controls"><label>Show: <select id="which"><option value="all">all</option>
+<option value="frontier">on the frontier or undecided</option><option value="failed">failed</option></select></label>
+<span class="soft" id="count"></span></div>
+<div class="table" id="frame"><table id="table"><thead><tr></tr></thead><tbody></tbody></table></div>
+</section>
+<section>
+<h2 style="margin-top:1.6rem">Figures</h2>
+{{figures}}</section>
+<footer class="soft">millrace; sweep {{hash}}. Intervals are of means over replications. This file needs no
+network.</footer>
+<script id="designs" type="application/json">{{data}}</script>
+<script>{{plotly}}</script>
+<script>
+{{script}}</script>
+</body>
+</html>
+"""
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
