@@ -141,6 +141,22 @@ TEST_CASE("a duplicate key names both places and the path") {
     CHECK(problem_of("{\"a\": 1, \"\\u0061\": 2}").message == "duplicate key, first given at 1:2");
 }
 
+TEST_CASE("a byte of a decoded string is found in the text, whatever escapes stand before it") {
+    // Each string decodes to some bytes and an x.
+    for (const char* const escapes : {"", "ab", R"(\")", R"(\\\n)", R"(\u0041)", R"(\u00e9)", R"(\u20ac)",
+                                      R"(\ud83d\ude00)", "\xC3\xA9", R"(a\ud83d\ude00b\u20ac\t)"}) {
+        const std::string before = escapes;
+        CAPTURE(before);
+        const Parsed parsed = parse("[1, \"" + before + "x\"]");
+        const JsonNode& node = parsed.root.children.at(1);
+        const Place place = place_in_string(parsed.diagnostics, node.value_place, node.string.size() - 1);
+        CHECK(place.offset == 5 + before.size());
+        // Behind the last byte stands the closing quote, and nothing lies beyond it.
+        CHECK(place_in_string(parsed.diagnostics, node.value_place, node.string.size()).offset == 6 + before.size());
+        CHECK(place_in_string(parsed.diagnostics, node.value_place, 1000).offset == 6 + before.size());
+    }
+}
+
 TEST_CASE("a hundred nested levels are read and one more is not") {
     CHECK(parse(std::string(100, '[') + std::string(100, ']')).usable);
     CHECK(fault_position(std::string(101, '[') + std::string(101, ']')) == "1:101");
