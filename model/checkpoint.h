@@ -1,8 +1,5 @@
 // Checkpoint files: everything that training needs to go on as if it had never stopped, or only the weights.
-//
-// A file is, in little-endian order: "MLRCHKPT", the format's version, the size of a number, the header below, the
-// arrays, and a checksum of all bytes before it. It is written to the disk under a name of its own and then renamed, so
-// that a file of the right name is always complete.
+// sealed_file.h says how they lie on the disk.
 #pragma once
 
 #include <cstdint>
@@ -44,5 +41,9 @@ void write_checkpoint(const std::string& path, const Checkpoint<Real>& checkpoin
 /// version of the format or another number type, shorter or longer than it says, or damaged.
 template <typename Real>
 Checkpoint<Real> read_checkpoint(const std::string& path);
+
+/// Throws std::runtime_error when the checkpoint in file `path` started from another theta_0.
+template <typename Real>
+void require_theta_0(const Checkpoint<Real>& checkpoint, std::uint64_t theta_0_hash, const std::string& path);
 
 }  // namespace millrace

@@ -66,12 +66,7 @@ void require_updates_left(const LearnSettings& settings, const LearnerCounters& 
 template <typename Real>
 void require_same_run(const LearnSettings& settings, const Checkpoint<Real>& checkpoint, std::uint64_t theta_0_hash,
                       std::uint64_t settings_hash) {
-    if (checkpoint.theta_0_hash != theta_0_hash) {
-        throw std::runtime_error("The checkpoint " + *settings.resume + " started from another theta_0: " +
-                                 hash_text(checkpoint.theta_0_hash) + " instead of " + hash_text(theta_0_hash) +
-                                 ". It was made with other warm-start settings, or on another kind of processor, which "
-                                 "rounds in another way (MILLRACE_CPU_ISA chooses among a CPU's instruction sets).");
-    }
+    require_theta_0(checkpoint, theta_0_hash, *settings.resume);
     if (checkpoint.settings_hash != settings_hash) {
         throw std::runtime_error("The checkpoint " + *settings.resume +
                                  " was made from this theta_0, but with other seeds, another batch or group size, or "
@@ -130,7 +125,7 @@ LearnResult learn(Backend<P>& backend, const LearnSettings& settings, const Lear
         checkpoint = read_checkpoint<Real>(*settings.resume);
         require_updates_left(settings, checkpoint->counters);
     }
-    const WarmStart<Real> theta_0 = warm_start(backend, settings.learner);
+    const WarmStart<Real> theta_0 = warm_start(backend, settings.learner, events.stop_warm_start);
     TaskLearner<P> learner(backend, settings.learner, settings.seeds, theta_0.weights);
     const std::uint64_t settings_hash = training_hash(settings, theta_0.hash);
     if (checkpoint) {

@@ -50,8 +50,9 @@ struct LearnReport {
 
 struct LearnEvents {
     std::function<void(const LearnStart&)> started;
-    std::function<void(const LearnReport&)> evaluated;  ///< at update 0, every `every_updates`, and after the last
-    const std::atomic<bool>* stop = nullptr;            ///< once true: finish the update, write the checkpoint, return
+    std::function<void(const LearnReport&)> evaluated;   ///< at update 0, every `every_updates`, and after the last
+    const std::atomic<bool>* stop = nullptr;             ///< once true: finish the update, write the checkpoint, return
+    const std::atomic<bool>* stop_warm_start = nullptr;  ///< once true while theta_0 is made: throw WarmStartStopped
 };
 
 struct LearnResult {

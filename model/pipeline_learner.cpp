@@ -1,8 +1,12 @@
 #include "model/pipeline_learner.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cmath>
+#include <set>
 #include <stdexcept>
+#include <string>
 #include <utility>
 
 namespace millrace {
@@ -16,6 +20,9 @@ PipelineLearner<P>::PipelineLearner(Backend<P>& backend, const PipelineLearnerSe
 
 template <typename P>
 void PipelineLearner<P>::keep(std::span<const std::int32_t> versions) {
+    if (is_known(Said::keep, {content_hash<std::int32_t>(versions)})) {
+        return;
+    }
     std::erase_if(versions_, [&](const auto& held) { return !std::ranges::binary_search(versions, held.first); });
     for (const std::int32_t version : versions) {
         if (versions_.contains(version)) {
@@ -53,6 +60,9 @@ const TaskRollout* PipelineLearner<P>::text(std::uint64_t id) const {
 
 template <typename P>
 void PipelineLearner<P>::begin(std::uint64_t id, std::int32_t version) {
+    if (is_known(Said::begin, {id, static_cast<std::uint64_t>(version)})) {
+        return;
+    }
     Place& place = rollouts_[id];
     place.segments.push_back({versions_.at(version), 0});
     place.version_started = version;
@@ -62,6 +72,10 @@ void PipelineLearner<P>::begin(std::uint64_t id, std::int32_t version) {
 
 template <typename P>
 void PipelineLearner<P>::switch_version(std::uint64_t id, std::int32_t version, double written) {
+    if (is_known(Said::switch_version,
+                 {id, static_cast<std::uint64_t>(version), std::bit_cast<std::uint64_t>(written)})) {
+        return;
+    }
     // Lengths are the pipeline's, words are the task's: the share of the one is the share of the other.
     const auto room = static_cast<double>(learner_.task().answer_tokens());
     const int first_token = static_cast<int>(std::floor(written * room));
@@ -78,6 +92,9 @@ void PipelineLearner<P>::switch_version(std::uint64_t id, std::int32_t version, 
 
 template <typename P>
 void PipelineLearner<P>::finish(std::uint64_t id) {
+    if (is_known(Said::finish, {id})) {
+        return;
+    }
     rollouts_.at(id).finished = true;
     ++written_;
 }
@@ -87,15 +104,26 @@ bool PipelineLearner<P>::correct(std::uint64_t id) {
     if (learner_.replicas() != 1) {
         throw std::logic_error("Replicas share a timeline, so what happens must not depend on their rewards.");
     }
+    const auto number = static_cast<std::size_t>(verdicts_++);
+    const std::uint64_t bit = std::uint64_t{1} << (number % 64);
+    if (is_known(Said::correct, {id})) {
+        return number / 64 < verdict_bits_.size() && (verdict_bits_[number / 64] & bit) != 0;
+    }
     const Place& place = rollouts_.at(id);
     if (!place.segments.empty()) {
         write_pending();
     }
-    return place.text.reward[0] > 0.5;
+    const bool verdict = place.text.reward[0] > 0.5;
+    verdict_bits_.resize(number / 64 + 1);
+    verdict_bits_.back() |= verdict ? bit : 0;
+    return verdict;
 }
 
 template <typename P>
 void PipelineLearner<P>::forget(std::uint64_t id) {
+    if (is_known(Said::forget, {id})) {
+        return;
+    }
     const std::uint64_t group = id / static_cast<std::uint64_t>(settings_.group_size);
     if (open_groups_.contains(group)) {
         write_pending();  // the others of its group need its reward
@@ -191,6 +219,9 @@ void PipelineLearner<P>::note_written(std::uint64_t id) {
 
 template <typename P>
 void PipelineLearner<P>::update(std::int32_t version, std::span<const std::uint64_t> batch) {
+    if (is_known(Said::update, {static_cast<std::uint64_t>(version), content_hash<std::uint64_t>(batch)})) {
+        return;
+    }
     write_pending();
     std::vector<const TaskRollout*> texts;
     for (const std::uint64_t id : batch) {
@@ -208,16 +239,30 @@ void PipelineLearner<P>::update(std::int32_t version, std::span<const std::uint6
 template <typename P>
 bool PipelineLearner<P>::updated(std::int32_t version, const ComputeSpent& spent) {
     const double units = units_of(spent);
+    const bool known =
+        is_known(Said::updated, {static_cast<std::uint64_t>(version), std::bit_cast<std::uint64_t>(units)});
     at_end_ = version == settings_.updates || (settings_.budget_units > 0.0 && units >= settings_.budget_units);
-    if (units >= next_evaluation_units_ || at_end_) {
+    const bool evaluated = known ? resumed(version) : units >= next_evaluation_units_ || at_end_;
+    if (evaluated && !known) {
         evaluate(spent);
     }
-    return !at_end_;
+    units_before_ = units;
+    if (at_end_ && on_end) {
+        on_end();
+    }
+    // While it only listens nothing is lost at any time.
+    stopped_ = !at_end_ && (evaluated || known) && stop_wanted();
+    return !at_end_ && !stopped_;
 }
 
 template <typename P>
 double PipelineLearner<P>::units_of(const ComputeSpent& spent) const {
     return (spent.worker_active_gpu_s + spent.trainer_active_gpu_s) / settings_.unit_gpu_s;
+}
+
+template <typename P>
+double PipelineLearner<P>::evaluation_after(double units) const {
+    return (std::floor(units / settings_.evaluate_every_units) + 1.0) * settings_.evaluate_every_units;
 }
 
 template <typename P>
@@ -237,12 +282,122 @@ void PipelineLearner<P>::evaluate(const ComputeSpent& spent) {
         point.statistics.push_back(since.mean());
         since = {};
     }
-    next_evaluation_units_ =
-        (std::floor(point.units / settings_.evaluate_every_units) + 1.0) * settings_.evaluate_every_units;
+    next_evaluation_units_ = evaluation_after(point.units);
     curve_.push_back(std::move(point));
     if (on_evaluated) {
         on_evaluated(curve_.back());
     }
+}
+
+// ---- interrupted and resumed
+// ------------------------------------------------------------------------------------------
+
+template <typename P>
+bool PipelineLearner<P>::is_known(Said said, std::initializer_list<std::uint64_t> words) {
+    std::array<std::uint64_t, 5> all{timeline_, static_cast<std::uint64_t>(said)};
+    std::ranges::copy(words, all.begin() + 2);
+    timeline_ = content_hash(std::span<const std::uint64_t>(all));
+    return resume_at_ > 0;
+}
+
+/// At an update of which the learner has only heard: whether it has caught up.
+template <typename P>
+bool PipelineLearner<P>::resumed(std::int32_t version) {
+    if (version < resume_at_) {
+        if (at_end_) {
+            throw std::runtime_error("The checkpoint has made " + std::to_string(resume_at_) +
+                                     " updates, but the run ends with " + std::to_string(version) + ".");
+        }
+        return false;
+    }
+    if (timeline_ != timeline_at_resume_) {
+        throw std::runtime_error("The timeline of the first " + std::to_string(version) +
+                                 " updates is not the one that the checkpoint was made on: another version of the "
+                                 "program has made it.");
+    }
+    resume_at_ = 0;
+    return true;
+}
+
+template <typename P>
+PipelineCheckpoint<typename P::Real> PipelineLearner<P>::save() const {
+    PipelineCheckpoint<Real> checkpoint;
+    checkpoint.learner = learner_.save();
+
+    std::map<std::int64_t, Policy> held;
+    for (const auto& [version, policy] : versions_) {
+        held[version] = policy;
+        checkpoint.kept.push_back(version);
+    }
+    std::set<std::uint64_t> ids;  // in ascending order, never in that of the map
+    for (const auto& [id, place] : rollouts_) {
+        ids.insert(id);
+    }
+    for (const std::uint64_t id : ids) {
+        const Place& place = rollouts_.at(id);
+        auto& rollout = checkpoint.rollouts.emplace_back();
+        rollout.id = id;
+        rollout.version_started = place.version_started;
+        rollout.finished = place.finished;
+        rollout.text = place.text;
+        for (const Segment& segment : place.segments) {
+            held[segment.policy->version()] = segment.policy;
+            rollout.segments.push_back({segment.policy->version(), segment.first_token});
+        }
+    }
+    for (const auto& [version, policy] : held) {
+        checkpoint.versions.push_back(
+            {version, version == learner_.version() ? std::vector<Real>() : policy->download()});
+    }
+    checkpoint.pending = pending_;
+    for (const auto& [group, open] : std::map(open_groups_.begin(), open_groups_.end())) {
+        checkpoint.open_groups.push_back({group, open.written});
+    }
+
+    checkpoint.curve = curve_;
+    checkpoint.units_before = units_before_;
+    checkpoint.samples = samples_;
+    checkpoint.staleness = staleness_;
+    checkpoint.written = written_;
+    checkpoint.timeline = timeline_;
+    checkpoint.verdicts = verdicts_;
+    checkpoint.verdict_bits = verdict_bits_;
+    return checkpoint;
+}
+
+template <typename P>
+void PipelineLearner<P>::resume(const PipelineCheckpoint<Real>& checkpoint) {
+    learner_.restore(checkpoint.learner);
+    std::map<std::int64_t, Policy> held;
+    for (const auto& version : checkpoint.versions) {
+        held[version.number] =
+            version.weights.empty() ? learner_.snapshot() : learner_.policy_of(version.weights, version.number);
+    }
+    for (const std::int32_t version : checkpoint.kept) {
+        versions_[version] = held.at(version);
+    }
+    for (const auto& rollout : checkpoint.rollouts) {
+        Place& place = rollouts_[rollout.id];
+        place.version_started = rollout.version_started;
+        place.finished = rollout.finished;
+        place.text = rollout.text;
+        for (const auto& segment : rollout.segments) {
+            place.segments.push_back({held.at(segment.version), segment.first_token});
+        }
+    }
+    pending_ = checkpoint.pending;
+    for (const auto& open : checkpoint.open_groups) {
+        open_groups_[open.group].written = open.written;
+    }
+
+    curve_ = checkpoint.curve;
+    next_evaluation_units_ = evaluation_after(curve_.back().units);
+    samples_ = checkpoint.samples;
+    staleness_ = checkpoint.staleness;
+    written_ = checkpoint.written;
+    verdict_bits_ = checkpoint.verdict_bits;
+    resume_at_ = curve_.back().update;
+    timeline_at_resume_ = checkpoint.timeline;
 }
 
 template class PipelineLearner<Float32>;

@@ -45,6 +45,14 @@ TaskLearner<P>::TaskLearner(Backend<P>& backend, const LearnerSettings& settings
 }
 
 template <typename P>
+std::shared_ptr<const Weights<P>> TaskLearner<P>::policy_of(std::span<const Real> weights, std::int64_t version) const {
+    const auto policy = std::make_shared<Weights<P>>(backend_, shape_, replicas());
+    policy->upload(weights);
+    policy->set_version(version);
+    return policy;
+}
+
+template <typename P>
 std::vector<TaskRollout> TaskLearner<P>::generate(const Weights<P>& policy, std::span<const std::uint64_t> ids,
                                                   int group_size) {
     const auto replica_count = static_cast<std::size_t>(replicas());
@@ -74,6 +82,7 @@ std::vector<TaskRollout> TaskLearner<P>::generate(const Weights<P>& policy, std:
 
     std::vector<TaskRollout> rollouts(ids.size());
     for (std::size_t b = 0; b < ids.size(); ++b) {
+        counters_.rollouts = std::max(counters_.rollouts, static_cast<std::int64_t>(ids[b]) + 1);
         TaskRollout& rollout = rollouts[b];
         rollout.policy_version = policy.version();
         rollout.advantage.assign(replica_count, 0.0);
@@ -148,7 +157,6 @@ template <typename P>
 std::vector<TaskRollout> TaskLearner<P>::generate_next(const Weights<P>& policy, int groups, int group_size) {
     std::vector<std::uint64_t> ids(static_cast<std::size_t>(groups) * static_cast<std::size_t>(group_size));
     std::iota(ids.begin(), ids.end(), static_cast<std::uint64_t>(counters_.rollouts));
-    counters_.rollouts += static_cast<std::int64_t>(ids.size());
     std::vector<TaskRollout> rollouts = generate(policy, ids, group_size);
     std::vector<TaskRollout*> group(static_cast<std::size_t>(group_size));
     for (std::size_t first = 0; first < rollouts.size(); first += group.size()) {

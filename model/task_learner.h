@@ -38,6 +38,8 @@ class TaskLearner {
 
     /// The policy as it is now, for as long as somebody holds it.
     std::shared_ptr<const Weights<P>> snapshot() { return trainer_.snapshot(); }
+    /// A policy that was kept elsewhere, [S][P], as version `version`.
+    std::shared_ptr<const Weights<P>> policy_of(std::span<const Real> weights, std::int64_t version) const;
     /// The policy in place: it changes with the next update.
     const Weights<P>& policy() const { return trainer_.weights(); }
 

@@ -52,7 +52,8 @@ TaskRollout supervised_example(const Task& task, std::uint64_t seed, std::uint64
 }
 
 template <typename P>
-WarmStart<typename P::Real> warm_start(Backend<P>& backend, const LearnerSettings& settings) {
+WarmStart<typename P::Real> warm_start(Backend<P>& backend, const LearnerSettings& settings,
+                                       const std::atomic<bool>* stop) {
     using Real = typename P::Real;
     const WarmStartSettings& start = settings.warm_start;
     const Task task(settings.task);
@@ -81,6 +82,9 @@ WarmStart<typename P::Real> warm_start(Backend<P>& backend, const LearnerSetting
         }
         std::uint64_t next = 0;
         for (std::int64_t update = 1; update <= start.updates; ++update) {
+            if (stop != nullptr && stop->load(std::memory_order_relaxed)) {
+                throw WarmStartStopped();
+            }
             for (TaskRollout& example : examples) {
                 example = supervised_example(task, start.seed, next++);
             }
@@ -98,8 +102,8 @@ WarmStart<typename P::Real> warm_start(Backend<P>& backend, const LearnerSetting
     return result;
 }
 
-template WarmStart<float> warm_start(Backend<Float32>&, const LearnerSettings&);
-template WarmStart<double> warm_start(Backend<Float64>&, const LearnerSettings&);
-template WarmStart<float> warm_start(Backend<Mixed>&, const LearnerSettings&);
+template WarmStart<float> warm_start(Backend<Float32>&, const LearnerSettings&, const std::atomic<bool>*);
+template WarmStart<double> warm_start(Backend<Float64>&, const LearnerSettings&, const std::atomic<bool>*);
+template WarmStart<float> warm_start(Backend<Mixed>&, const LearnerSettings&, const std::atomic<bool>*);
 
 }  // namespace millrace

@@ -50,6 +50,9 @@ class Learner {
     /// The policy versions, in ascending order, that workers have or are about to get. Rollouts that begin, or switch,
     /// do so with one of these, or with one that is made later.
     virtual void keep(std::span<const std::int32_t> versions) = 0;
+
+    /// Whether updated() has ended the run before its time, which makes it one that was interrupted.
+    virtual bool stopped() const { return false; }
 };
 
 }  // namespace millrace

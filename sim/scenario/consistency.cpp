@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "sim/pipeline/admission.h"
+#include "sim/scenario/decode_learner.h"
 #include "sim/scenario/object_reader.h"
 
 namespace millrace {
@@ -338,6 +339,14 @@ class ConsistencyCheck {
             report("groups.size",
                    "a learner compares the rollouts of a group with each other: one alone teaches nothing",
                    "it takes at least 2");
+        }
+        for (const auto& [path, rollouts] : {std::pair{"groups.size", group_}, {"trainers.batch", batch_}}) {
+            if (read_well({path}) && rollouts > most_sequences_of_a_learner) {
+                report(path,
+                       "a learner holds the text of " + counted(rollouts) +
+                           " rollouts at once, too much to keep in memory",
+                       "with one it is at most " + counted(most_sequences_of_a_learner));
+            }
         }
         if (find_path(root_, "reward.correct_probability") != nullptr) {
             report("reward.correct_probability", "the learner decides which rollouts are correct", "leave it out");

@@ -17,7 +17,6 @@ constexpr std::int64_t widest_model = 1024;
 constexpr std::int64_t widest_mlp = 4096;
 constexpr std::int64_t longest_context = 1024;
 constexpr std::int64_t most_updates_of_a_learner = 10'000'000;
-constexpr std::int64_t most_sequences = 65'536;
 constexpr std::int64_t most_replicas = 1024;
 constexpr std::int64_t width_step = 8;  // numbers that a vector register holds
 constexpr std::int64_t fewest_samples = 16;
@@ -126,7 +125,7 @@ class LearnerDecoder {
         } else if (reader.kind() == "supervised") {
             warm_start.seed = static_cast<std::uint64_t>(reader.whole("seed", 0, largest_json_integer));
             warm_start.updates = reader.whole("updates", 1, most_updates_of_a_learner);
-            warm_start.batch = reader.whole("batch", 1, most_sequences);
+            warm_start.batch = reader.whole("batch", 1, most_sequences_of_a_learner);
             warm_start.annealed_fraction = reader.real("annealed_fraction", fraction);
             read_optimizer(reader, warm_start.optimizer);
         }
@@ -214,9 +213,10 @@ class LearnerDecoder {
         } else {
             evaluation.every_updates = reader.whole("every_updates", 1, most_updates_of_a_learner);
         }
-        evaluation.sampled_prompts = reader.whole("sampled_prompts", 1, most_sequences);
-        evaluation.samples = reader.whole("samples", fewest_samples, most_sequences);  // of which pass@16 is estimated
-        evaluation.greedy_prompts = reader.whole("greedy_prompts", 1, most_sequences);
+        evaluation.sampled_prompts = reader.whole("sampled_prompts", 1, most_sequences_of_a_learner);
+        evaluation.samples =
+            reader.whole("samples", fewest_samples, most_sequences_of_a_learner);  // of which pass@16 is estimated
+        evaluation.greedy_prompts = reader.whole("greedy_prompts", 1, most_sequences_of_a_learner);
     }
 
     bool well_read(std::initializer_list<std::string_view> keys, const ObjectReader& reader) const {

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::int64_t most_replications = 4096;
 constexpr std::int64_t most_updates = 10'000'000;
-constexpr std::int64_t largest_batch = 65'536;
 
 class LearnFileDecoder {
    public:
@@ -37,9 +36,9 @@ class LearnFileDecoder {
         }
         // The objective compares a rollout with the others of its group.
         const ObjectReader groups = object(*root_.find("groups"), "groups");
-        file.group_size = groups.whole("size", 2, largest_batch);
+        file.group_size = groups.whole("size", 2, most_sequences_of_a_learner);
         const ObjectReader trainers = object(*root_.find("trainers"), "trainers");
-        file.batch = trainers.whole("batch", 2, largest_batch);
+        file.batch = trainers.whole("batch", 2, most_sequences_of_a_learner);
         if (file.batch % file.group_size != 0 && diagnostics_.clean("groups") && diagnostics_.clean("trainers")) {
             const std::int64_t below = file.batch / file.group_size * file.group_size;
             trainers.report("batch",

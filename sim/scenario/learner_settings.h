@@ -13,6 +13,8 @@ enum class TaskKind { sort, countdown, addition };
 struct TaskSettings {
     TaskKind kind = TaskKind::sort;
     std::int64_t size = 8;  ///< sort: digits; countdown: numbers (3 or 4); addition: most digits of an operand
+
+    bool operator==(const TaskSettings&) const = default;
 };
 
 struct ModelSettings {
@@ -21,6 +23,8 @@ struct ModelSettings {
     std::int64_t heads = 2;
     std::int64_t mlp_width = 128;
     std::optional<std::int64_t> context;  ///< tokens of prompt and answer; none: exactly what the task needs
+
+    bool operator==(const ModelSettings&) const = default;
 };
 
 struct OptimizerSettings {
@@ -31,6 +35,8 @@ struct OptimizerSettings {
     double weight_decay = 0.0;
     double max_gradient_norm = 1.0;    ///< 0: no clipping
     std::int64_t warmup_updates = 10;  ///< the learning rate rises linearly over them
+
+    bool operator==(const OptimizerSettings&) const = default;
 };
 
 /// Supervised fine-tuning that makes theta_0, or a checkpoint that holds it.
@@ -42,6 +48,8 @@ struct WarmStartSettings {
     std::int64_t batch = 64;
     double annealed_fraction = 0.5;  ///< the learning rate falls linearly to 0 over this last part
     OptimizerSettings optimizer{2e-3, 0.9, 0.98, 1e-8, 0.0, 1.0, 50};
+
+    bool operator==(const WarmStartSettings&) const = default;
 };
 
 enum class Algorithm { grpo, asymre, reinforce };

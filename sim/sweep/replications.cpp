@@ -28,8 +28,8 @@ struct Pass {
     bool interrupted = false;
 };
 
-/// Simulates replications 0 .. count - 1, each on whichever thread is free. What a replication leaves behind depends
-/// on its number only.
+/// Simulates replications first .. first + count - 1, each on whichever thread is free. What a replication leaves
+/// behind depends on its number only.
 class Runner {
    public:
     Runner(const Scenario& scenario, const RunOptions& options) : scenario_(scenario), options_(options) {}
@@ -48,9 +48,13 @@ class Runner {
         const auto work = [&] {
             for (std::size_t r = next++; r < count && !stopped(); r = next++) {
                 try {
-                    const auto learner = with_learner ? options_.make_learner(static_cast<std::int64_t>(r)) : nullptr;
-                    Pipeline pipeline(scenario_.pipeline, scenario_.seed, r, learner.get());
-                    if (pipeline.run(scenario_.horizon.updates, histogram_start, options_.interrupt, &updates_done)) {
+                    const std::int64_t number = options_.first_replication + static_cast<std::int64_t>(r);
+                    const auto learner = with_learner ? options_.make_learner(number) : nullptr;
+                    Pipeline pipeline(scenario_.pipeline, scenario_.seed, static_cast<std::uint64_t>(number),
+                                      learner.get());
+                    const auto* interrupt = learner && options_.learners_stop ? nullptr : options_.interrupt;
+                    if (pipeline.run(scenario_.horizon.updates, histogram_start, interrupt, &updates_done) &&
+                        !(learner && learner->stopped())) {
                         records[r] = pipeline.take_record();
                     }
                 } catch (...) {
@@ -87,7 +91,7 @@ class Runner {
         for (std::size_t r = 0; r < count; ++r) {
             if (records[r]) {
                 pass.records.push_back(std::move(*records[r]));
-                pass.replications.push_back(static_cast<std::int64_t>(r));
+                pass.replications.push_back(options_.first_replication + static_cast<std::int64_t>(r));
             }
         }
         pass.interrupted = pass.records.size() < count;
@@ -101,10 +105,15 @@ class Runner {
     const RunOptions& options_;
 };
 
-std::int64_t automatic_warmup(const std::vector<ReplicationRecord>& records, std::int64_t updates, std::int64_t floor,
-                              std::vector<std::string>& warnings) {
+/// The fewest updates that "auto" cuts off: some are left to measure even of a run of few.
+std::int64_t least_warmup(std::int64_t updates) {
+    return std::min((updates + warmup_floor_divisor - 1) / warmup_floor_divisor, updates - 1);
+}
+
+std::int64_t settled_after(const std::vector<ReplicationRecord>& records, std::int64_t updates,
+                           std::vector<std::string>& warnings) {
     const WarmupSeries series = warmup_series(records);
-    const std::int64_t cut = std::max({floor, mser5(series.staleness), mser5(series.period_s)});
+    const std::int64_t cut = std::max({least_warmup(updates), mser5(series.staleness), mser5(series.period_s)});
     const std::int64_t latest_cut = updates / 5 / 2 * 5;  // MSER-5 looks no further
     if (cut > 0 && cut >= latest_cut) {
         warnings.push_back("Warm-up takes about half of the run (" + std::to_string(cut) + " of " +
@@ -133,25 +142,28 @@ void cut_to_shortest(std::vector<ReplicationRecord>& records, RunResult& result)
 }
 
 void estimate_metrics(const Scenario& scenario, const std::vector<ReplicationRecord>& records, RunResult& result) {
-    std::map<std::string, std::vector<double>> observations;
-    for (const ReplicationRecord& record : records) {
-        for (const auto& [key, value] : window_metrics(scenario, result.costs, record, result.warmup_updates)) {
+    for (std::size_t i = 0; i < records.size(); ++i) {
+        for (const auto& [key, value] : window_metrics(scenario, result.costs, records[i], result.warmup_updates)) {
             if (!std::isfinite(value)) {
-                throw std::runtime_error(
-                    "the metric " + key +
-                    " is not a finite number: the scenario's numbers are out of any sensible range");
+                throw std::range_error("the metric " + key +
+                                       " is not a finite number: the scenario's numbers are out of any sensible range");
             }
-            observations[key].push_back(value);
+            const auto column = result.samples.try_emplace(key, records.size(), std::nan("")).first;
+            column->second[i] = value;
         }
     }
-    for (const auto& [key, values] : observations) {
+    for (const auto& [key, column] : result.samples) {
+        std::vector<double> values = column;
+        std::erase_if(values, [](double value) { return std::isnan(value); });
         Estimate& metric = result.metrics[key] = estimate(values);
         if (values.size() < records.size()) {
             metric.note += (metric.note.empty() ? "" : "; ") + std::string("defined in ") +
                            std::to_string(values.size()) + " of " + std::to_string(records.size()) + " replications";
         }
     }
-    result.metrics["compute/gamma"] = closed_form(result.formulas.at("compute/gamma"));
+    const double gamma = result.formulas.at("compute/gamma");
+    result.metrics["compute/gamma"] = closed_form(gamma);
+    result.samples["compute/gamma"].assign(records.size(), gamma);
     const std::pair<const char*, const char*> may_be_undefined[] = {
         {"replay/mean", "no rollout was generated after the warm-up"},
         {"compute/effective_mu", "no rollout was generated after the warm-up"},
@@ -202,10 +214,15 @@ void warn_of_bottlenecks(const Scenario& scenario, RunResult& result) {
 
 }  // namespace
 
+std::int64_t automatic_warmup(const Scenario& scenario, const RunOptions& options, std::vector<std::string>& warnings) {
+    const std::int64_t updates = scenario.horizon.updates;
+    const Pass timing = Runner(scenario, options).run(least_warmup(updates), 0.0, 0.0, false);
+    return timing.records.empty() ? least_warmup(updates) : settled_after(timing.records, updates, warnings);
+}
+
 RunResult run_replications(const Scenario& scenario, const RunOptions& options) {
     const std::int64_t updates = scenario.horizon.updates;
-    const std::int64_t floor = (updates + warmup_floor_divisor - 1) / warmup_floor_divisor;
-    const std::int64_t histogram_start = scenario.horizon.warmup_updates.value_or(std::min(floor, updates - 1));
+    const std::int64_t histogram_start = scenario.horizon.warmup_updates.value_or(least_warmup(updates));
 
     RunResult result;
     result.costs = first_order_costs(scenario.pipeline);
@@ -215,10 +232,7 @@ RunResult run_replications(const Scenario& scenario, const RunOptions& options) 
     std::int64_t known_warmup = histogram_start;
     if (learns && !scenario.horizon.warmup_updates) {
         // Learning twice would be a waste: the timeline alone tells how long it takes to settle.
-        const Pass timing = runner.run(histogram_start, 0.0, 0.0, false);
-        if (!timing.records.empty()) {
-            known_warmup = automatic_warmup(timing.records, updates, histogram_start, result.warnings);
-        }
+        known_warmup = automatic_warmup(scenario, options, result.warnings);
     }
     Pass pass = runner.run(known_warmup, 0.0, 1.0, learns);
     result.interrupted = pass.interrupted;
@@ -232,7 +246,7 @@ RunResult run_replications(const Scenario& scenario, const RunOptions& options) 
     if (learns) {
         cut_to_shortest(pass.records, result);
     } else if (!scenario.horizon.warmup_updates) {
-        result.warmup_updates = automatic_warmup(pass.records, updates, histogram_start, result.warnings);
+        result.warmup_updates = settled_after(pass.records, updates, result.warnings);
     }
     if (result.warmup_updates > known_warmup && !pass.interrupted) {
         // The histograms began too early; the same replications again, now that the cut is known.

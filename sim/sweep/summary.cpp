@@ -31,7 +31,7 @@ std::map<std::string, double> window_metrics(const Scenario& scenario, const Fir
     const auto T = static_cast<double>(config.trainers.count);
     const double period_s = window.elapsed_s() / window.updates;
     if (!(period_s > 0.0)) {
-        throw std::runtime_error(
+        throw std::range_error(
             "no simulated time passes in the updates that are measured: an update takes less than a nanosecond");
     }
     std::map<std::string, double> metrics;

@@ -9,30 +9,13 @@
 #include <benchmark/benchmark.h>
 
 #include "sim/pipeline/pipeline.h"
+#include "tests/benchmarks/reference_pipeline.h"
 #include "tests/engine/allocation_counter.h"
 
 namespace {
 
 using namespace millrace;
-
-/// W slots, batch 512, a reward stage, lognormal rollouts, weight synchronisation, as many rollouts made as used.
-PipelineConfig reference_pipeline(std::int64_t workers, std::int64_t slots, const StoreConfig& store) {
-    PipelineConfig config;
-    config.workers.count = workers;
-    config.workers.slots = slots;
-    config.workers.service = StepService{5e-3, 1e-4, 1e-8, 1e-5, std::nullopt};
-    config.workers.length = Distribution::lognormal(1000.0, 0.5);
-    config.groups.size = 8;
-    config.reward = RewardConfig{Distribution::uniform(0.5, 1.5), std::nullopt, 0.5};
-    config.trainers.batch = 512;
-    // The workers make about 85 rollouts a second; the trainers can just use them.
-    config.trainers.service =
-        FixedTrainerService{Distribution::constant(512.0 * 1000.0 * 0.0117 / static_cast<double>(workers * slots))};
-    config.store = store;
-    config.weight_sync.transfer_s = Distribution::constant(1.0);
-    config.noise = NoiseConfig{FloorGrowthNoise{1.0, 0.1, 1.0}, 0.1};
-    return config;
-}
+using namespace millrace_test;
 
 void run(benchmark::State& state, const PipelineConfig& config, std::int64_t updates) {
     std::uint64_t events = 0;
@@ -45,9 +28,6 @@ void run(benchmark::State& state, const PipelineConfig& config, std::int64_t upd
     state.counters["events_per_second"] = benchmark::Counter(static_cast<double>(events), benchmark::Counter::kIsRate);
     state.counters["events_per_run"] = static_cast<double>(events) / static_cast<double>(state.iterations());
 }
-
-const StoreConfig transfer_queue = TransferQueueConfig{.capacity = 1024, .overflow = Overflow::drop_oldest};
-const StoreConfig replay_buffer = ReplayBufferConfig{.capacity = 2048};
 
 void hundred_updates_1024_slots_queue(benchmark::State& state) {
     run(state, reference_pipeline(16, 64, transfer_queue), 100);

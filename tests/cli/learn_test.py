@@ -215,25 +215,28 @@ class Resuming(LearnCase):
     def test_so_is_one_that_was_killed(self):
         self.check_resumed(signal.SIGKILL)
 
-    def test_one_that_was_interrupted_before_its_first_update_starts_then(self):
-        # A long warm start, during which the interrupt comes; what it has made is in the checkpoint.
+    def test_one_that_was_stopped_before_its_first_evaluation_starts_then(self):
+        # A long warm start, during which it is stopped.
         long = ["--set", "learner.warm_start.updates=1000", "--set", "horizon.updates=5"]
-        process = subprocess.Popen([MILLRACE, "learn", self.tiny, "--backend", "cpu", *long, "--checkpoint", "kept"],
-                                   cwd=self.directory, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        self.addCleanup(process.kill)
-        deadline = time.monotonic() + LONGEST_S
-        while not (self.directory / "kept").exists():
-            self.assertLess(time.monotonic(), deadline, "nothing was started")
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=LONGEST_S)
-        self.assertEqual(process.returncode, 130, err.decode())
-        self.assertIn("kept/state.ckpt", self.files())
-        resumed = self.learn(*long, "--checkpoint", "kept", "--resume", "--curve", "resumed.jsonl", "--format", "json")
         whole = self.learn(*long, "--curve", "whole.jsonl", "--format", "json")
-        self.assertEqual(resumed, whole)
-        self.assertEqual(self.read("resumed.jsonl"), self.read("whole.jsonl"))
-        self.assertEqual(self.read("kept/curve.jsonl"), self.read("whole.jsonl"))
+        for how, code in [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)]:
+            folder = f"kept{code}"
+            process = subprocess.Popen([MILLRACE, "learn", self.tiny, "--backend", "cpu", *long, "--checkpoint", folder],
+                                       cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(process.kill)
+            deadline = time.monotonic() + LONGEST_S
+            while not (self.directory / folder / "settings.json").exists():
+                self.assertLess(time.monotonic(), deadline, "nothing was started")
+                time.sleep(0.01)
+            process.send_signal(how)
+            out, err = process.communicate(timeout=LONGEST_S)
+            self.assertEqual((process.returncode, out), (code, b""), err.decode())
+            self.assertEqual(b"--resume" in err, how == signal.SIGINT)
+            self.assertNotIn(f"{folder}/state.ckpt", self.files())
+            resumed = self.learn(*long, "--checkpoint", folder, "--resume", "--curve", "resumed.jsonl", "--format", "json")
+            self.assertEqual(resumed, whole)
+            self.assertEqual(self.read("resumed.jsonl"), self.read("whole.jsonl"))
+            self.assertEqual(self.read(f"{folder}/curve.jsonl"), self.read("whole.jsonl"))
 
     def test_a_finished_run_can_go_on(self):
         self.learn("--checkpoint", "kept", "--set", "horizon.updates=10")

@@ -5,11 +5,12 @@ A tiny model in a tiny pipeline: the same bytes for any number of threads, curve
 complaints that say why. Only Python's standard library.
 """
 import json
+import random
 import signal
 import subprocess
 import time
 
-from case import MILLRACE, CommandCase, main
+from case import LONGEST_S, MILLRACE, CommandCase, main
 
 TINY = """{
     "name": "tiny",
@@ -29,6 +30,10 @@ TINY = """{
     }
 }
 """
+
+LEARN = json.dumps({"name": "tiny", "horizon": {"updates": 12}, "groups": {"size": 4}, "trainers": {"batch": 16},
+                    "learner": {key: value for key, value in json.loads(TINY)["learner"].items()
+                                if key in ("task", "model", "warm_start")}})
 
 
 class RunCase(CommandCase):
@@ -106,7 +111,138 @@ class Stopping(RunCase):
         self.assertEqual(rows[0]["update"], 0)
 
 
+class Resuming(RunCase):
+    LONGER = ["--set", "horizon.units=120", "--jobs", "2", "--quiet", "--format", "json"]
+
+    def started(self, *arguments):
+        process = subprocess.Popen(list(map(str, [MILLRACE, "run", self.tiny, "--backend", "cpu", *arguments])),
+                                   cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.kill)
+        return process
+
+    def check_killed(self, *change):
+        words = [*self.LONGER, *change]
+        start = time.monotonic()
+        whole = self.run_tiny(*words, "--curve", "whole.jsonl")
+        duration = time.monotonic() - start
+        seed = random.randrange(1 << 30)
+        draw = random.Random(seed)
+        kills = 0
+        for _ in range(4):
+            resume = ["--resume"] if (self.directory / "kept/settings.json").exists() else []
+            process = self.started(*words, "--checkpoint", "kept", *resume, "--curve", "killed.jsonl")
+            try:
+                process.wait(timeout=draw.uniform(0, duration))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+            process.communicate(timeout=LONGEST_S)
+        resumed = self.run_tiny(*words, "--checkpoint", "kept", "--resume", "--curve", "resumed.jsonl")
+        self.assertEqual(resumed, whole, f"killed {kills} times, seed {seed}")
+        self.assertEqual(self.read("resumed.jsonl"), self.read("whole.jsonl"))
+        # One that has come to its end only says so again.
+        self.assertEqual(self.run_tiny(*words, "--checkpoint", "kept", "--resume"), whole)
+
+    def test_a_run_that_is_killed_again_and_again_is_the_uninterrupted_one(self):
+        self.check_killed()
+
+    def test_so_is_one_whose_timeline_depends_on_what_the_policy_says(self):
+        self.check_killed("--set", "learner.replicas=1", "--set", 'store.eviction={"kind": "positive_bias", "delta": 0.5}')
+
+    def test_an_interrupted_one_stops_at_an_evaluation_and_says_how_to_go_on(self):
+        endless = ["--set", "horizon.updates=200000", "--set", "horizon.units=1e9", "--jobs", "2", "--quiet"]
+        process = self.started(*endless, "--checkpoint", "kept", "--curve", "stopped.jsonl")
+        deadline = time.monotonic() + LONGEST_S
+        while len(list(self.directory.glob("kept/*.ckpt"))) < 2:
+            self.assertLess(time.monotonic(), deadline, "nothing was evaluated")
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=LONGEST_S)
+        self.assertEqual(process.returncode, 130, err.decode())
+        self.assertIn("--checkpoint kept --resume", err.decode())
+        rows = [json.loads(line) for line in self.read("stopped.jsonl").splitlines()]
+        self.assertEqual({row["replication"] for row in rows}, {0, 1})
+        # The third has not begun; the two others go on from where they stopped.
+        length = ["--set", "horizon.updates=200000",
+                  "--set", f"horizon.units={int(max(row['compute/units'] for row in rows)) + 25}"]
+        words = [*length, "--quiet", "--format", "json"]
+        resumed = self.run_tiny(*words, "--checkpoint", "kept", "--resume", "--curve", "resumed.jsonl")
+        self.assertEqual(resumed, self.run_tiny(*words, "--curve", "whole.jsonl", "--jobs", "2"))
+        self.assertEqual(self.read("resumed.jsonl"), self.read("whole.jsonl"))
+        self.assertEqual(self.read("resumed.jsonl")[:200], self.read("stopped.jsonl")[:200])
+
+    def test_an_interrupt_during_the_warm_start_ends_it(self):
+        for command in ["run", "learn"]:
+            words = [MILLRACE, command, self.tiny if command == "run" else self.write("learn.json", LEARN), "--backend", "cpu",
+                     "--checkpoint", command, "--set", "learner.warm_start.updates=1000000"]
+            process = subprocess.Popen(list(map(str, words)), cwd=self.directory, stdout=subprocess.PIPE,
+                                       stderr=subprocess.PIPE)
+            self.addCleanup(process.kill)
+            deadline = time.monotonic() + LONGEST_S
+            while not (self.directory / command / "settings.json").exists():
+                self.assertLess(time.monotonic(), deadline, "nothing was started")
+                time.sleep(0.01)
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=5)
+            self.assertEqual((process.returncode, out), (130, b""), err.decode())
+            self.assertIn("during the warm start", err.decode())
+            self.assertIn(f"--checkpoint {command} --resume", err.decode())
+
+    def test_folders_are_not_confused(self):
+        short = ["--backend", "cpu", "--quiet", "--set", "replications=1"]
+        run = ["run", self.tiny, *short]
+        self.refused(*run, "--resume", code=2, says="--checkpoint")
+        self.refused(*run, "--checkpoint", "new", "--resume", code=2, says="nothing to resume")
+        self.refused(*run, "--checkpoint", self.tiny, code=2, says="tiny.json")
+        whole = self.call(*run, "--checkpoint", "kept")[0]
+        state = self.directory / "kept/replication-0.ckpt"
+        good, settings = state.read_bytes(), self.read("kept/settings.json")
+        self.refused(*run, "--checkpoint", "kept", code=2, says="--resume")
+        again = [*run, "--checkpoint", "kept", "--resume"]
+        for change, where in [("seed=9", "seed"), ("learner.optimizer.learning_rate=1e-4", "learning_rate"),
+                              ("store.capacity=64", "capacity"), ("workers.count=3", "workers.count"),
+                              ("learner.evaluation.every_units=20", "every_units"), ("replications=2", "replications")]:
+            self.refused(*again, "--set", change, code=1, says=["other settings", where])
+        self.refused(*again, "--set", "horizon.updates=6", code=1, says=["updates, more than the 6", "horizon.updates"])
+        self.refused(*again, "--set", "horizon.units=7", code=1, says=["horizon.units = 7", "must be above"])
+        self.assertEqual((state.read_bytes(), self.read("kept/settings.json")), (good, settings))
+        for damaged in [good[:-1], good[:500] + bytes([good[500] ^ 1]) + good[501:], b"", b"something else"]:
+            state.write_bytes(damaged)
+            self.refused(*again, code=1, says="replication-0.ckpt")
+        # A checkpoint of another replication, or from another folder.
+        self.call("run", self.tiny, *short, "--set", "seed=9", "--checkpoint", "other")
+        state.write_bytes(self.read("other/replication-0.ckpt"))
+        self.refused(*again, code=1, says="other settings")
+        state.write_bytes(good)
+        self.assertEqual(self.call(*again)[0], whole)
+
+
 class Usage(RunCase):
+    def test_a_checkpoint_needs_a_learner(self):
+        self.write("timing.json", TINY[:TINY.index(',\n    "learner"')].replace('"units": 40, ', "") + "}")
+        self.refused("run", "timing.json", "--checkpoint", "kept", code=2, says="has none")
+        self.assertFalse((self.directory / "kept").exists())
+
+    def test_what_cannot_be_written_is_said_before_anything_is_computed(self):
+        endless = ["--set", "learner.warm_start.updates=1000000"]
+        for option in ["--output", "--curve", "--checkpoint"]:
+            if option == "--checkpoint":
+                self.write("nodir", "a file")
+            path = "nodir/x.json"
+            self.refused("run", self.tiny, *endless, option, path, code=2, says=path)
+            self.refused("learn", self.write("learn.json", LEARN), *endless, option, path, code=2, says=path)
+
+    def test_absurd_batches_are_refused(self):
+        for change, where in [("trainers.batch=1000000", "trainers.batch"), ("groups.size=1000000", "groups.size")]:
+            self.refused("run", self.tiny, "--set", change, "--set", "store.capacity=4000000", code=3,
+                         says=[where, "at most 65536"])
+
+    def test_a_policy_that_becomes_worse_is_pointed_out(self):
+        out, _ = self.run_tiny("--quiet", "--set", "learner.optimizer.learning_rate=1", "--set",
+                               "learner.warm_start.updates=300", "--set", "learner.evaluation.greedy_prompts=256")
+        self.assertIn("The policy has become worse", out)
+
     def test_a_curve_needs_a_learner(self):
         self.write("timing.json", TINY[:TINY.index(',\n    "learner"')].replace('"units": 40, ', "") + "}")
         _, err = self.call("run", "timing.json", "--curve", "c.jsonl", expect=2)

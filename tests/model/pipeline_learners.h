@@ -3,6 +3,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdint>
 #include <map>
@@ -47,13 +48,15 @@ inline const std::vector<float>& tiny_theta_0() {
 
 template <typename P>
 PipelineLearner<P> tiny_learner(Backend<P>& backend, const PipelineConfig& config, std::int64_t updates,
-                                const std::vector<std::uint64_t>& seeds = {1}) {
+                                const std::vector<std::uint64_t>& seeds = {1},
+                                const std::atomic<bool>* stop = nullptr) {
     PipelineLearnerSettings settings;
     settings.learner = tiny_settings();
     settings.group_size = static_cast<int>(config.groups.size);
     settings.rollouts_switch_version = config.weight_sync.in_flight == InFlight::in_place;
     settings.evaluate_every_units = 10.0;
     settings.updates = updates;
+    settings.stop = stop;
     const std::vector<typename P::Real> theta_0(tiny_theta_0().begin(), tiny_theta_0().end());
     return PipelineLearner<P>(backend, settings, seeds, theta_0);
 }

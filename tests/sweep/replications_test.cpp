@@ -2,8 +2,10 @@
 
 #include <doctest/doctest.h>
 
+#include <cmath>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "sim/pipeline/pipeline.h"
 #include "sim/sweep/formulas.h"
@@ -119,4 +121,55 @@ TEST_CASE("the formulas beside the simulation agree with it where they claim to 
     // Groups and slots make rollouts wait; the formula knows their mean.
     CHECK(result.metrics.at("staleness/pre_store").mean ==
           doctest::Approx(formula.at("staleness/pre_store")).epsilon(0.1));
+}
+
+TEST_CASE("samples hold each replication's values, and what a replication does depends on its number only") {
+    for (const NamedPipeline& sample : sample_pipelines()) {
+        INFO(sample.name);
+        Scenario scenario = scenario_of(sample.config, 60, 5);
+        scenario.horizon.warmup_updates = 10;
+        const RunResult all = run_replications(scenario, {.jobs = 2});
+        for (const auto& [key, values] : all.samples) {
+            INFO(key);
+            REQUIRE(values.size() == 5);
+            std::vector<double> defined = values;
+            std::erase_if(defined, [](double value) { return std::isnan(value); });
+            if (key != "compute/gamma") {
+                CHECK(estimate(defined).mean == all.metrics.at(key).mean);
+            }
+        }
+        CHECK(all.samples.size() == all.metrics.size());
+
+        scenario.replications = 2;
+        const RunResult later = run_replications(scenario, {.first_replication = 3});
+        for (const auto& [key, values] : later.samples) {
+            INFO(key);
+            REQUIRE(values.size() == 2);
+            for (std::size_t i = 0; i < 2; ++i) {
+                const double whole = all.samples.at(key)[3 + i];
+                CHECK((values[i] == whole || (std::isnan(values[i]) && std::isnan(whole))));
+            }
+        }
+    }
+}
+
+TEST_CASE("the step log numbers replications from the first one asked for") {
+    Scenario scenario = scenario_of(first_order_pipeline(5.28, 5, 3), 20, 4);
+    std::ostringstream all;
+    std::ostringstream head;
+    std::ostringstream tail;
+    run_replications(scenario, {.steps = &all});
+    scenario.replications = 1;
+    run_replications(scenario, {.steps = &head});
+    scenario.replications = 3;
+    run_replications(scenario, {.jobs = 2, .first_replication = 1, .steps = &tail});
+    CHECK(head.str() + tail.str() == all.str());
+}
+
+TEST_CASE("the warm-up found without learning is the one a run finds") {
+    const Scenario scenario = scenario_of(first_order_pipeline(5.28, 5, 3, 600), 100, 4);
+    const RunResult result = run_replications(scenario, {});
+    std::vector<std::string> warnings;
+    CHECK(automatic_warmup(scenario, {.jobs = 2}, warnings) == result.warmup_updates);
+    CHECK(result.warmup_updates > 10);
 }

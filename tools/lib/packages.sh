@@ -6,7 +6,10 @@ build_packages=(
     libboost-dev libboost-graph-dev libeigen3-dev libdnnl-dev nlohmann-json3-dev libcli11-dev
 )
 figure_packages=(python3 python3-matplotlib)
-test_packages=(doctest-dev libbenchmark-dev libboost-context-dev python3-jsonschema clang-format)
+test_packages=(
+    doctest-dev libbenchmark-dev libboost-context-dev python3-jsonschema clang-format
+    libopenmpi-dev openmpi-bin
+)
 
 installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]

@@ -29,6 +29,16 @@ BackendChoice open_backend(const std::string& name, std::int64_t threads) {
     return {make_cpu_backend(static_cast<int>(threads)), remark};
 }
 
+std::string kind_of(const AnyBackend& backend) {
+    std::string text = describe(backend);
+    const std::size_t threads = text.find(" thread");
+    const std::size_t comma = text.rfind(',', threads);
+    if (threads != std::string::npos && comma != std::string::npos) {
+        text.erase(comma, text.rfind(" (") - comma);  // any number of them
+    }
+    return text;
+}
+
 std::string describe(const AnyBackend& backend) {
     return std::visit([](const auto& one) { return name_with_precision(*one); }, backend);
 }

@@ -25,4 +25,7 @@ BackendChoice open_backend(const std::string& name, std::int64_t threads);
 /// For people, with the number format: "CPU x86-64-v4, 2 threads (fp32)".
 std::string describe(const AnyBackend& backend);
 
+/// Backends of one kind compute the same bytes: "CPU x86-64-v4 (fp32)".
+std::string kind_of(const AnyBackend& backend);
+
 }  // namespace millrace

@@ -2,9 +2,12 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <stdexcept>
 #include <system_error>
+#include <vector>
 
+#include "model/weights.h"
 #include "tools/millrace/options.h"
 #include "tools/millrace/safe_file.h"
 
@@ -57,22 +60,33 @@ std::string contents(const std::string& path) {
 
 }  // namespace
 
-CheckpointFolder::CheckpointFolder(const std::string& path, bool resume, const LearnFile& file)
-    : path_(path), settings_(file.resolved_json) {
+std::string how_to_resume(const std::string& folder) {
+    return "The same command with --checkpoint " + folder + " --resume goes on.\n";
+}
+
+CheckpointFolder::CheckpointFolder(const std::string& path, bool resume, const std::string& settings)
+    : path_(path), settings_(settings) {
     std::error_code failed;
     fs::create_directories(path, failed);
     if (failed || !fs::is_directory(path, failed)) {
         throw UsageError("cannot make the folder " + path + (failed ? ": " + failed.message() : ""));
     }
-    const bool holds_a_run = fs::exists(state_path(), failed);
-    if (holds_a_run && !resume) {
+    std::vector<fs::path> unfinished;  // left behind by a run that was killed while it wrote
+    for (const auto& entry : fs::directory_iterator(path, failed)) {
+        holds_state_ = holds_state_ || entry.path().extension() == ".ckpt";
+        if (entry.path().filename().string().find(".ckpt.unfinished-") != std::string::npos) {
+            unfinished.push_back(entry.path());
+        }
+    }
+    const bool holds_settings = fs::exists(settings_path(), failed);
+    if (holds_state_ && !resume) {
         throw UsageError(path + " holds the checkpoint of a run: --resume goes on with it");
     }
-    if (!holds_a_run && resume) {
+    if (!holds_state_ && !holds_settings && resume) {
         throw UsageError("there is nothing to resume in " + path);
     }
     if (resume) {
-        if (!fs::exists(settings_path(), failed)) {
+        if (!holds_settings) {
             throw std::runtime_error(path + " cannot be resumed: its settings.json is missing");
         }
         const Json before = what_must_agree(contents(settings_path()));
@@ -82,10 +96,31 @@ CheckpointFolder::CheckpointFolder(const std::string& path, bool resume, const L
         const std::string there = first_difference(before, what_must_agree(settings_));
         if (!there.empty()) {
             throw std::runtime_error("the run in " + path + " has other settings, first of all " + there +
-                                     "; only the number of updates may change");
+                                     "; only the horizon may change");
         }
     }
     static_cast<void>(SafeFile(settings_path()));  // says what is wrong with the folder before any work is done
+    for (const fs::path& file : unfinished) {
+        fs::remove(file, failed);
+    }
+    if (!holds_state_) {
+        keep_settings();  // so that a run that is stopped before its first evaluation can be resumed too
+    }
+}
+
+std::uint64_t CheckpointFolder::settings_hash() const {
+    const std::string text = what_must_agree(settings_).dump();
+    return content_hash(std::as_bytes(std::span(text)));
+}
+
+std::string CheckpointFolder::replication_path(std::int64_t replication) const {
+    return path_ + "/replication-" + std::to_string(replication) + ".ckpt";
+}
+
+void CheckpointFolder::keep_settings() {
+    SafeFile settings(settings_path());
+    settings.stream() << settings_ << '\n';
+    settings.commit();
 }
 
 LearnCurve CheckpointFolder::start(std::int64_t update, std::int64_t replications) {
@@ -98,9 +133,7 @@ LearnCurve CheckpointFolder::start(std::int64_t update, std::int64_t replication
             throw std::runtime_error(path_ + " cannot be resumed: " + error.what());
         }
     }
-    SafeFile settings(settings_path());
-    settings.stream() << settings_ << '\n';
-    settings.commit();
+    keep_settings();
     SafeFile kept(curve_path());
     kept.stream() << curve.text();
     kept.commit();

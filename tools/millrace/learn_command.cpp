@@ -7,6 +7,7 @@
 #include <iostream>
 #include <optional>
 
+#include "model/warm_start.h"
 #include "tools/millrace/any_backend.h"
 #include "tools/millrace/checkpoint_folder.h"
 #include "tools/millrace/interrupt.h"
@@ -65,7 +66,7 @@ class Session {
     Session(const LearnCommandOptions& options, const LearnFile& file)
         : options_(options), file_(file), curve_file_(options.curve), progress_("learning", !options.quiet) {
         if (!options.checkpoint.empty()) {
-            folder_.emplace(options.checkpoint, options.resume, file);
+            folder_.emplace(options.checkpoint, options.resume, file.resolved_json);
         }
     }
 
@@ -73,7 +74,7 @@ class Session {
         LearnSettings settings = settings_of(file_);
         if (folder_) {
             settings.checkpoint = folder_->state_path();
-            settings.resume = options_.resume ? std::optional(folder_->state_path()) : std::nullopt;
+            settings.resume = folder_->holds_state() ? std::optional(folder_->state_path()) : std::nullopt;
         }
         LearnEvents events;
         events.started = [&](const LearnStart& start) { on_start(start); };
@@ -81,6 +82,7 @@ class Session {
         // A run that is to be resumed stops at an evaluation: what it reports of the updates since the last one could
         // not be put together again.
         events.stop = folder_ ? &stop_ : &interrupted();
+        events.stop_warm_start = &interrupted();
         outcome_.backend = describe(backend);
         outcome_.result = std::visit([&](auto& one) { return learn(*one, settings, events); }, backend);
         outcome_.learning_s = seconds_since(learning_from_);
@@ -153,10 +155,17 @@ int learn_command(const LearnCommandOptions& options) {
     }
 
     const std::string started = time_of_day();
-    LearnOutcome outcome = Session(options, file).run(chosen.backend);
+    const std::string how_to_go_on = options.checkpoint.empty() ? "" : how_to_resume(options.checkpoint);
+    LearnOutcome outcome;
+    try {
+        outcome = Session(options, file).run(chosen.backend);
+    } catch (const WarmStartStopped&) {
+        std::cerr << "Interrupted during the warm start: there is nothing to report.\n" << how_to_go_on;
+        return exit_interrupted;
+    }
     guard.reset();
     if (outcome.curve.empty()) {
-        std::cerr << "Interrupted before the first evaluation: there is nothing to report.\n";
+        std::cerr << "Interrupted before the first evaluation: there is nothing to report.\n" << how_to_go_on;
         return exit_interrupted;
     }
 
@@ -171,7 +180,8 @@ int learn_command(const LearnCommandOptions& options) {
     files.write(learn_json(file, outcome), made);
     if (outcome.result.stopped) {
         std::cerr << "Interrupted: the result is that of update " << outcome.curve.last_update() << " of "
-                  << file.updates << ".\n";
+                  << file.updates << ".\n"
+                  << how_to_go_on;
     }
     std::cout.flush();
     if (!std::cout) {

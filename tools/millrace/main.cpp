@@ -14,9 +14,11 @@
 #include "tools/millrace/devices_command.h"
 #include "tools/millrace/embedded.h"
 #include "tools/millrace/learn_command.h"
+#include "tools/millrace/merge_command.h"
 #include "tools/millrace/options.h"
 #include "tools/millrace/pareto_command.h"
 #include "tools/millrace/run_command.h"
+#include "tools/millrace/sweep_command.h"
 #include "tools/millrace/validate_command.h"
 #include "tools/millrace/warm_start_command.h"
 #include "version.h"
@@ -34,6 +36,17 @@ std::int64_t whole_number(const std::string& option, const std::string& text, st
                          ", not \"" + text + "\"");
     }
     return value;
+}
+
+/// "2/5": the second of five parts.
+void read_shard(const std::string& text, SweepCommandOptions& options) {
+    constexpr std::int64_t most_shards = 100'000;
+    const std::size_t slash = text.find('/');
+    if (slash == std::string::npos) {
+        throw UsageError("--shard takes a part and the number of parts, as in 2/5, not \"" + text + "\"");
+    }
+    options.shards = whole_number("--shard (the number of parts)", text.substr(slash + 1), 1, most_shards);
+    options.shard = whole_number("--shard (the part, counted from 1)", text.substr(0, slash), 1, options.shards);
 }
 
 /// A number strictly between 0 and 1.
@@ -56,7 +69,8 @@ std::string joined(int argc, char** argv) {
 
 std::string version_text() {
     return std::string("millrace ") + version + " (" + build_commit + ", " + build_type + ", " + build_compiler +
-           ")\nCPU kernels: " MILLRACE_CPU_KERNELS "\nCUDA kernels: " + (cuda_built ? "built" : "not built");
+           ")\nCPU kernels: " MILLRACE_CPU_KERNELS "\nCUDA kernels: " + (cuda_built ? "built" : "not built") +
+           "\nMPI: " + (mpi_built ? "built" : "not built");
 }
 
 bool looks_like_an_option(const std::string& word) {
@@ -98,7 +112,8 @@ int explain_usage_error(const CLI::App& app, const CLI::ParseError& error, const
     if (where == &app && !words.empty() && !words.front().starts_with("-")) {
         std::cerr << "there is no subcommand \"" << words.front() << "\"." << suggestion(app, words.front());
     } else if (where == &app && words.empty()) {
-        std::cerr << "a subcommand is needed: run, learn, warm-start, design, pareto, validate, devices or schema.";
+        std::cerr << "a subcommand is needed: run, sweep, merge, pareto, learn, warm-start, design, validate, devices "
+                     "or schema.";
     } else {
         std::string unknown;
         for (const std::string& word : words) {
@@ -149,6 +164,14 @@ struct SharedOptions {
         app->add_option("--backend", backend, "Where to compute; auto is the CPU for now, as GPUs are not checked yet")
             ->check(CLI::IsMember({"auto", "cpu", "cuda"}))
             ->capture_default_str();
+    }
+    static void add_checkpoint(CLI::App* app, std::string& checkpoint, bool& resume) {
+        app->add_option("--checkpoint", checkpoint,
+                        "Keep in DIR, after every evaluation of a learner, what --resume needs; Ctrl-C then stops at "
+                        "the next one")
+            ->type_name("DIR")
+            ->check(file_name);
+        app->add_flag("--resume", resume, "Go on with the run in the folder of --checkpoint");
     }
     static void add_format(CLI::App* app, std::string& format) {
         app->add_option("--format", format, "What standard output shows")
@@ -203,7 +226,35 @@ int run(int argc, char** argv) {
         ->type_name("FILE")
         ->check(file_name);
     SharedOptions::add_backend(run, run_options.backend);
+    SharedOptions::add_checkpoint(run, run_options.checkpoint, run_options.resume);
     run->add_flag("--quiet", run_options.quiet, "No progress on standard error");
+
+    SweepCommandOptions sweep_options;
+    SharedOptions sweep_shared;
+    std::string shard;
+    sweep_options.command_line = joined(argc, argv);
+    CLI::App* sweep = app.add_subcommand("sweep", "Run all designs of a sweep file; goes on with what is there");
+    sweep_shared.add_input(sweep, sweep_options.sweep, "sweep", "Sweep file (JSON)");
+    sweep
+        ->add_option("--out", sweep_options.folder,
+                     "Folder of the sweep: a new one, or one to go on with. Rows of finished replications are added "
+                     "as they come; merged.jsonl is made of them at the end")
+        ->type_name("DIR")
+        ->check(file_name)
+        ->required();
+    sweep_shared.add_jobs(sweep);
+    sweep
+        ->add_option("--shard", shard,
+                     "Run only this part of the work, for job arrays; when all parts are done, millrace merge DIR "
+                     "puts them together")
+        ->type_name("I/N");
+    SharedOptions::add_backend(sweep, sweep_options.backend);
+    sweep->add_flag("--quiet", sweep_options.quiet, "No progress and no remarks on standard error");
+
+    MergeOptions merge_options;
+    CLI::App* merge = app.add_subcommand("merge", "Put the rows of a sweep's shards together, or say what is missing");
+    merge->add_option("folder", merge_options.folder, "Folder of the sweep")->required();
+    merge->add_flag("--partial", merge_options.partial, "Also when rows are missing");
 
     LearnCommandOptions learn_options;
     SharedOptions learn_shared;
@@ -220,12 +271,7 @@ int run(int argc, char** argv) {
                      "Write one JSON line per evaluation and replication to FILE, as they come")
         ->type_name("FILE")
         ->check(file_name);
-    learn
-        ->add_option("--checkpoint", learn_options.checkpoint,
-                     "Keep in DIR, after every evaluation, what --resume needs; Ctrl-C then stops at the next one")
-        ->type_name("DIR")
-        ->check(file_name);
-    learn->add_flag("--resume", learn_options.resume, "Go on with the run in the folder of --checkpoint");
+    SharedOptions::add_checkpoint(learn, learn_options.checkpoint, learn_options.resume);
     learn->add_flag("--quiet", learn_options.quiet, "No progress and no remarks on standard error");
 
     WarmStartOptions warm_start_options;
@@ -293,6 +339,16 @@ int run(int argc, char** argv) {
         run_shared.put_into(run, run_options.scenario);
         run_options.jobs = run_shared.threads();
         return run_command(run_options);
+    }
+    if (sweep->parsed()) {
+        if (!shard.empty() || sweep->count("--shard") > 0) {
+            read_shard(shard, sweep_options);
+        }
+        sweep_options.jobs = sweep_shared.threads();
+        return sweep_command(sweep_options);
+    }
+    if (merge->parsed()) {
+        return merge_command(merge_options);
     }
     if (learn->parsed()) {
         learn_shared.put_into(learn, learn_options.input);

@@ -34,6 +34,8 @@ struct RunCommandOptions {
     std::string steps;             ///< file for the step log; empty: none
     std::string backend = "auto";  ///< of a learner: "auto", "cpu" or "cuda"
     std::string curve;             ///< file for the rows of learning curves; empty: none
+    std::string checkpoint;        ///< folder to resume learning from; empty: none
+    bool resume = false;
     std::int64_t jobs = 1;
     bool quiet = false;
     bool changes_model = false;  ///< --set was given: published numbers may be for other settings
@@ -51,6 +53,22 @@ struct LearnCommandOptions {
     bool resume = false;
     bool quiet = false;
     std::string command_line;
+};
+
+struct SweepCommandOptions {
+    InputOptions sweep;
+    std::string folder;
+    std::int64_t shard = 1;  ///< of `shards`, counted from 1
+    std::int64_t shards = 1;
+    std::string backend = "auto";  ///< of learners
+    std::int64_t jobs = 1;
+    bool quiet = false;
+    std::string command_line;
+};
+
+struct MergeOptions {
+    std::string folder;
+    bool partial = false;  ///< merge what is there
 };
 
 struct WarmStartOptions {

@@ -4,13 +4,16 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <limits>
+#include <numeric>
 #include <optional>
 #include <utility>
 
 #include "model/evaluation/first_passage.h"
 #include "model/warm_start.h"
 #include "sim/sweep/formulas.h"
+#include "tools/millrace/interrupt.h"
 #include "tools/millrace/learn_curve.h"
 #include "tools/millrace/learn_result.h"
 #include "tools/millrace/learner_seeds.h"
@@ -70,11 +73,12 @@ std::string cell(double value, const char* format) {
 }  // namespace
 
 PipelineLearning::PipelineLearning(const Scenario& scenario, const std::string& backend, std::int64_t jobs,
-                                   const std::string& curve)
+                                   const std::string& curve, CheckpointFolder* folder, WarmStarts* warm_starts)
     : scenario_(scenario),
       costs_(first_order_costs(scenario.pipeline)),
       backend_choice_(backend),
       threads_(std::max<std::int64_t>(1, jobs / scenario.replications)),
+      folder_(folder),
       curve_path_(curve),
       seeds_(static_cast<std::size_t>(scenario.replications * scenario.learner->replicas)),
       weights_hashes_(static_cast<std::size_t>(scenario.replications)) {
@@ -85,14 +89,54 @@ PipelineLearning::PipelineLearning(const Scenario& scenario, const std::string& 
     BackendChoice chosen = open_backend(backend, jobs);
     AnyBackend& first = chosen.backend;
     backend_name_ = describe(first);
+    backend_kind_ = kind_of(first);
     remark_ = chosen.remark;
-    std::visit(
-        [&](auto& one) {
-            auto start = warm_start(*one, *scenario.learner);
-            theta_0_ = std::move(start.weights);
-            theta_0_hash_ = hash_text(start.hash);
-        },
-        first);
+    WarmStarts own;
+    const WarmStarts::Weights start = (warm_starts != nullptr ? *warm_starts : own).get(first, *scenario.learner);
+    theta_0_ = start->weights;
+    theta_0_hash_ = hash_text(start->hash);
+    if (folder_ != nullptr) {
+        for (std::int64_t replication = 0; replication < scenario.replications; ++replication) {
+            static_cast<void>(checkpoint_of(replication));  // says what is wrong before anything is learnt
+        }
+        folder_->keep_settings();
+    }
+}
+
+// ---- checkpoints ----------------------------------------------------------------------------------------------------
+
+std::uint64_t PipelineLearning::checkpoint_hash(std::int64_t replication) const {
+    const std::array<std::uint64_t, 2> words{folder_->settings_hash(), static_cast<std::uint64_t>(replication)};
+    return content_hash<std::uint64_t>(words);
+}
+
+std::optional<PipelineCheckpoint<float>> PipelineLearning::checkpoint_of(std::int64_t replication) const {
+    if (folder_ == nullptr || !std::filesystem::exists(folder_->replication_path(replication))) {
+        return std::nullopt;
+    }
+    const std::string path = folder_->replication_path(replication);
+    PipelineCheckpoint<float> checkpoint = read_pipeline_checkpoint<float>(path);
+    const auto require = [&](bool holds, const std::string& problem) {
+        if (!holds) {
+            throw std::runtime_error("The checkpoint " + path + " " + problem + ".");
+        }
+    };
+    require(checkpoint.made_on == backend_kind_,
+            "was made on " + checkpoint.made_on + ", not on " + backend_kind_ +
+                ", which rounds in another way (MILLRACE_CPU_ISA chooses among a CPU's instruction sets)");
+    require_theta_0(checkpoint.learner, content_hash<float>(theta_0_), path);
+    require(checkpoint.learner.settings_hash == checkpoint_hash(replication),
+            "is of another replication or of other settings than those in settings.json");
+    const std::int64_t updates = checkpoint.learner.counters.updates;
+    require(updates <= scenario_.horizon.updates, "has made " + std::to_string(updates) + " updates, more than the " +
+                                                      std::to_string(scenario_.horizon.updates) +
+                                                      " in all that are wanted; horizon.updates must be at least " +
+                                                      std::to_string(updates) + " to resume it");
+    const double units = scenario_.horizon.units.value_or(never);
+    require(checkpoint.units_before < units, "has spent more than horizon.units = " + cell(units, "%g") +
+                                                 ", which must be above " + cell(checkpoint.units_before, "%g") +
+                                                 " to resume it");
+    return checkpoint;
 }
 
 std::shared_ptr<Learner> PipelineLearning::make(std::int64_t replication) {
@@ -110,6 +154,7 @@ std::shared_ptr<Learner> PipelineLearning::make_on(std::unique_ptr<Backend<P>> b
     settings.evaluate_every_units = scenario_.learner->evaluation.every_units;
     settings.budget_units = scenario_.horizon.units.value_or(0.0);
     settings.updates = scenario_.horizon.updates;
+    settings.stop = folder_ != nullptr ? &interrupted() : nullptr;
 
     std::vector<std::uint64_t> seeds;
     for (std::int64_t replica = 0; replica < scenario_.learner->replicas; ++replica) {
@@ -119,12 +164,25 @@ std::shared_ptr<Learner> PipelineLearning::make_on(std::unique_ptr<Backend<P>> b
     PipelineLearner<P>& learner = made->learner;
     learner.on_evaluated = [this, replication, &learner](const CurvePoint& point) {
         note(replication, point);
-        if (learner.at_end()) {
-            weights_hashes_[static_cast<std::size_t>(replication)] =
-                hash_text(content_hash<float>(learner.learner().policy().download()));
+        if (folder_ != nullptr && point.update > 0) {
+            PipelineCheckpoint<float> checkpoint = learner.save();
+            checkpoint.made_on = backend_kind_;
+            checkpoint.learner.settings_hash = checkpoint_hash(replication);
+            write_pipeline_checkpoint(folder_->replication_path(replication), checkpoint);
         }
     };
-    learner.evaluate_start();
+    learner.on_end = [this, replication, &learner] {
+        weights_hashes_[static_cast<std::size_t>(replication)] =
+            hash_text(content_hash<float>(learner.learner().policy().download()));
+    };
+    if (const auto checkpoint = checkpoint_of(replication)) {
+        learner.resume(*checkpoint);
+        for (const CurvePoint& point : learner.curve()) {
+            note(replication, point);
+        }
+    } else {
+        learner.evaluate_start();
+    }
     return {made, &learner};
 }
 
@@ -161,6 +219,31 @@ double PipelineLearning::Seed::at_end(std::string_view key) const {
     return sum / static_cast<double>(count);
 }
 
+/// A sentence when the policy is worse at its end than it was at its start, by more than chance: two standard errors of
+/// a share over so many prompts, though these are the same at both.
+void PipelineLearning::warn_of_collapse(RunResult& result) const {
+    const EvaluationSettings& evaluation = scenario_.learner->evaluation;
+    const std::pair<const char*, std::int64_t> shares[] = {{"learner/greedy", evaluation.greedy_prompts},
+                                                           {"learner/pass@1", evaluation.sampled_prompts}};
+    for (const auto& [key, prompts] : shares) {
+        std::vector<double> starts;
+        std::vector<double> ends;
+        for (const Seed& seed : seeds_) {
+            starts.push_back(seed.column(key).front());
+            ends.push_back(seed.at_end(key));
+        }
+        const double start = quartile(starts, 2);
+        const double end = quartile(ends, 2);
+        if (end < start - 2.0 * std::sqrt(start * (1.0 - start) / static_cast<double>(prompts))) {
+            result.warnings.push_back("The policy has become worse: " + std::string(key) + " was " +
+                                      cell(start, "%.3f") + " at the start and is " + cell(end, "%.3f") +
+                                      " at the end (medians over seeds). Lower learner.optimizer.learning_rate, or "
+                                      "train on fresher rollouts.");
+            return;
+        }
+    }
+}
+
 void PipelineLearning::finish(RunResult& result) {
     // Only of replications that came to their end: what an interrupted one has reached stands in its curve.
     std::erase_if(seeds_, [](const Seed& seed) { return seed.rows.empty(); });
@@ -181,7 +264,15 @@ void PipelineLearning::finish(RunResult& result) {
         ends["learner/compute_to_target"].push_back(seed.to_target);
         ends["learner/compute_to_98_percent_of_best"].push_back(seed.to_98_percent);
     }
+    if (!ends.empty()) {
+        warn_of_collapse(result);
+    }
+    const auto replicas = static_cast<std::size_t>(scenario_.learner->replicas);
     for (const auto& [key, values] : ends) {
+        for (std::size_t i = 0; i < values.size(); i += replicas) {
+            const double sum = std::accumulate(&values[i], &values[i] + replicas, 0.0);
+            result.samples[key].push_back(sum / static_cast<double>(replicas));
+        }
         const auto reached = std::ranges::count_if(values, [](double value) { return std::isfinite(value); });
         if (reached == static_cast<std::ptrdiff_t>(values.size())) {
             result.metrics[key] = estimate(values);

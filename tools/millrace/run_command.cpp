@@ -5,9 +5,11 @@
 #include <memory>
 #include <optional>
 
+#include "model/warm_start.h"
 #include "sim/scenario/decode.h"
 #include "sim/sweep/replications.h"
 #include "sim/sweep/result_document.h"
+#include "tools/millrace/checkpoint_folder.h"
 #include "tools/millrace/interrupt.h"
 #include "tools/millrace/manifest.h"
 #include "tools/millrace/pipeline_learning.h"
@@ -30,15 +32,26 @@ int run_command(const RunCommandOptions& options) {
         throw UsageError("the curve needs a file of its own, not " + options.curve);
     }
     ResultFiles("", options.curve, options.scenario.file, {"the scenario", "the curve"});
+    if (options.resume && options.checkpoint.empty()) {
+        throw UsageError("--resume needs --checkpoint: the folder of the run to go on with");
+    }
+    if (!options.checkpoint.empty() && !scenario.learner) {
+        throw UsageError("--checkpoint is for scenarios with a learner: this one has none");
+    }
+    std::optional<CheckpointFolder> folder;
+    if (!options.checkpoint.empty()) {
+        folder.emplace(options.checkpoint, options.resume, scenario.resolved_json);
+    }
+    const std::string how_to_go_on = folder ? how_to_resume(options.checkpoint) : "";
 
     const std::string started = time_of_day();
     const auto start = std::chrono::steady_clock::now();
     RunResult result;
     std::optional<PipelineLearning> learning;
-    {
+    try {
         const InterruptGuard guard;
         if (scenario.learner) {
-            learning.emplace(scenario, options.backend, options.jobs, options.curve);
+            learning.emplace(scenario, options.backend, options.jobs, options.curve, folder ? &*folder : nullptr);
             if (!learning->remark().empty() && !options.quiet) {
                 std::cerr << learning->remark() << '\n';
             }
@@ -47,6 +60,7 @@ int run_command(const RunCommandOptions& options) {
         RunOptions run;
         run.jobs = options.jobs;
         run.interrupt = &interrupted();
+        run.learners_stop = folder.has_value();
         run.progress = [&](double share) { progress.show(share); };
         run.steps = steps ? &steps->stream() : nullptr;
         if (learning) {
@@ -56,11 +70,14 @@ int run_command(const RunCommandOptions& options) {
         if (learning) {
             learning->finish(result);
         }
+    } catch (const WarmStartStopped&) {
+        std::cerr << "Interrupted during the warm start: there is nothing to report.\n" << how_to_go_on;
+        return exit_interrupted;
     }
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
 
     if (result.interrupted && result.replications_done == 0) {
-        std::cerr << "Interrupted before any replication was complete: there is nothing to report.\n";
+        std::cerr << "Interrupted before any replication was complete: there is nothing to report.\n" << how_to_go_on;
         return exit_interrupted;
     }
 
@@ -88,7 +105,8 @@ int run_command(const RunCommandOptions& options) {
     }
     if (result.interrupted) {
         std::cerr << "Interrupted: the result holds the " << result.replications_done
-                  << " replications that were complete.\n";
+                  << " replications that were complete.\n"
+                  << how_to_go_on;
     }
     std::cout.flush();
     if (!std::cout) {

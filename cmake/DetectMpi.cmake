@@ -1,0 +1,16 @@
+# Finds MPI, for ranks that share the work of a sweep. Sets MILLRACE_MPI_FOUND.
+set(MILLRACE_MPI_FOUND false)
+if(NOT MILLRACE_MPI STREQUAL "OFF")
+  set(MPI_CXX_SKIP_MPICXX ON)  # the C interface is enough
+  find_package(MPI QUIET COMPONENTS CXX)
+  if(MPI_CXX_FOUND)
+    set(MILLRACE_MPI_FOUND true)
+  elseif(MILLRACE_MPI STREQUAL "ON")
+    message(FATAL_ERROR "MILLRACE_MPI=ON, but there is no MPI (Debian: libopenmpi-dev)")
+  endif()
+endif()
+if(MILLRACE_MPI_FOUND)
+  message(STATUS "MPI: ${MPI_CXX_VERSION}, ${MPIEXEC_EXECUTABLE}")
+else()
+  message(STATUS "MPI: none (MILLRACE_MPI=${MILLRACE_MPI})")
+endif()

@@ -1,0 +1,202 @@
+#include "tools/millrace/sweep_command.h"
+
+#include <chrono>
+#include <exception>
+#include <iostream>
+#include <string>
+
+#include "sim/scenario/diagnostics.h"
+#include "sim/sweep/row_collection.h"
+#include "sim/sweep/sweep_file.h"
+#include "sim/sweep/sweep_runner.h"
+#include "tools/millrace/any_backend.h"
+#include "tools/millrace/interrupt.h"
+#include "tools/millrace/manifest.h"
+#include "tools/millrace/progress_line.h"
+#include "tools/millrace/ranks.h"
+#include "tools/millrace/safe_file.h"
+#include "tools/millrace/sweep_folder.h"
+#include "tools/millrace/sweep_learning.h"
+
+namespace millrace {
+namespace {
+
+/// Where learners compute; of a sweep without learners nothing, since a device then need not be there.
+std::string device_of(const Sweep& sweep, const SweepCommandOptions& options, bool speaks) {
+    for (const Design& design : sweep.designs) {
+        if (design.scenario && design.scenario->learner) {
+            const BackendChoice chosen = open_backend(options.backend, 1);
+            if (!chosen.remark.empty() && speaks && !options.quiet) {
+                std::cerr << chosen.remark << '\n';
+            }
+            return describe(chosen.backend);
+        }
+    }
+    return "cpu";
+}
+
+std::string progress_remark(const SweepProgress& progress) {
+    return (progress.round > 1 ? "round " + std::to_string(progress.round) + ", " : "") +
+           std::to_string(progress.blocks_left) + " blocks to begin";
+}
+
+/// merged.jsonl, and a line that says so. Returns the exit code: a sweep of which no design could be run has failed.
+int merge_all(const Sweep& sweep, const std::string& folder) {
+    RowCollection rows(sweep);
+    read_rows(folder, rows);
+    write_merged_rows(folder, rows);
+    std::int64_t replications = 0;
+    std::int64_t failed = 0;
+    for (std::size_t design = 0; design < sweep.designs.size(); ++design) {
+        bool fails = false;
+        for (const auto& [first, row] : rows.of(design)) {
+            replications += row.error.empty() ? row.replications : 0;
+            fails = fails || !row.error.empty();
+        }
+        failed += fails ? 1 : 0;
+    }
+    std::cout << sweep.designs.size() << " designs, " << replications << " replications: " << merged_rows_file(folder)
+              << '\n';
+    if (failed > 0) {
+        std::cerr << failed << " of the " << sweep.designs.size()
+                  << " designs failed; the rows say why (look for \"error\").\n";
+    }
+    return failed < static_cast<std::int64_t>(sweep.designs.size()) ? exit_done : exit_failed;
+}
+
+std::string manifest_file(const SweepCommandOptions& options) {
+    const std::string part =
+        options.shards > 1 ? "-" + std::to_string(options.shard) + "-of-" + std::to_string(options.shards) : "";
+    return options.folder + "/manifest" + part + ".json";
+}
+
+/// What is known before anything is simulated.
+struct Preparation {
+    Sweep sweep;
+    std::string device;
+};
+
+Preparation prepare(const SweepCommandOptions& options, const SharedWork* work, bool speaks) {
+    if (work != nullptr && options.shards > 1) {
+        throw UsageError("--shard is for processes that do not know each other: those of mpirun share the work anyway");
+    }
+    Preparation prepared{load_sweep(options.sweep.file, options.sweep.overrides), ""};
+    if (speaks && !options.quiet) {
+        for (const std::string& warning : prepared.sweep.warnings) {
+            std::cerr << "Warning: " << warning << '\n';
+        }
+    }
+    prepared.device = device_of(prepared.sweep, options, speaks);
+    begin_sweep_folder(options.folder, prepared.sweep);
+    return prepared;
+}
+
+int exit_code_of(const std::exception_ptr& problem) {
+    try {
+        std::rethrow_exception(problem);
+    } catch (const UsageError&) {
+        return exit_usage;
+    } catch (const ScenarioError&) {
+        return exit_bad_input;
+    } catch (...) {
+        return exit_failed;
+    }
+}
+
+int run(const SweepCommandOptions& options, const SharedWork* work) {
+    const bool speaks = work == nullptr || work->rank == 0;
+    const std::string started = time_of_day();
+    Preparation prepared;
+    std::exception_ptr problem;
+    try {
+        prepared = prepare(options, work, speaks);
+    } catch (...) {
+        problem = std::current_exception();
+    }
+    if (work == nullptr && problem) {
+        std::rethrow_exception(problem);
+    }
+    if (work != nullptr && work->any(problem != nullptr)) {
+        // Most likely all ranks find the same fault; then one of them says it.
+        const bool rank_0_says_it = work->any(speaks && problem);
+        if (problem && (speaks || !rank_0_says_it)) {
+            std::rethrow_exception(problem);
+        }
+        return problem ? exit_code_of(problem) : exit_failed;
+    }
+    const Sweep& sweep = prepared.sweep;
+
+    const auto start = std::chrono::steady_clock::now();
+    SweepLearning learning(options.backend);
+    SweepRunOptions running;
+    running.jobs = options.jobs;
+    running.interrupt = &interrupted();
+    running.shard = options.shard;
+    running.shards = options.shards;
+    running.work = work;
+    running.simulate = [&](const Scenario& scenario, const RunOptions& run) {
+        return learning.simulate(scenario, run);
+    };
+    SweepOutcome outcome;
+    {
+        ProgressLine progress("sweeping", speaks && !options.quiet);
+        running.progress = [&](const SweepProgress& now) { progress.show(now.share, progress_remark(now)); };
+        outcome = run_sweep(sweep, options.folder, running);
+    }
+    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;
+
+    int exit_code = exit_done;
+    if (outcome.interrupted) {
+        if (speaks) {
+            std::cerr << "Interrupted: " << outcome.open->missing() << " of " << outcome.open->blocks.size()
+                      << " blocks are still to be run. The same command goes on from here.\n";
+        }
+        exit_code = exit_interrupted;
+    } else if (outcome.open) {
+        std::cout << "Shard " << options.shard << " of " << options.shards << ": " << outcome.replications
+                  << " replications. Of the other shards " << outcome.open->missing() << " of "
+                  << outcome.open->blocks.size() << " blocks are missing"
+                  << (outcome.open->number > 1 ? " in round " + std::to_string(outcome.open->number) : "") << ".\n";
+    } else if (options.shards > 1) {
+        std::cout << "Shard " << options.shard << " of " << options.shards << ": " << outcome.replications
+                  << " replications. All shards are done: millrace merge " << options.folder << '\n';
+    } else if (speaks) {
+        exit_code = merge_all(sweep, options.folder);
+    }
+    if (speaks) {
+        nlohmann::ordered_json made = manifest(options.command_line, "Philox2x64-10, keyed by purpose", started);
+        made["sweep_hash"] = sweep_hash(sweep);
+        made["device"] = prepared.device;
+        made["wall_s"] = wall.count();
+        made["jobs"] = options.jobs;
+        made["processes"] = work != nullptr ? work->ranks : 1;
+        made["replications"] = outcome.replications;
+        SafeFile file(manifest_file(options));
+        file.stream() << made.dump(2) << '\n';
+        file.commit();
+    }
+    return exit_code;
+}
+
+}  // namespace
+
+int sweep_command(const SweepCommandOptions& options) {
+    const InterruptGuard guard;
+    if (!started_with_others()) {
+        return run(options, nullptr);
+    }
+    Ranks ranks;
+    try {
+        return run(options, &ranks.work());
+    } catch (const UsageError&) {
+        throw;
+    } catch (const ScenarioError&) {
+        throw;
+    } catch (const std::exception& error) {
+        // The others would wait for this one forever.
+        std::cerr << "millrace: error on rank " << ranks.work().rank << ": " << error.what() << '\n';
+        ranks.give_up(exit_failed);
+    }
+}
+
+}  // namespace millrace
