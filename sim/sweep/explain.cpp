@@ -1,6 +1,7 @@
 #include "sim/sweep/explain.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <stdexcept>
 

@@ -221,8 +221,8 @@ class Resuming(LearnCase):
         whole = self.learn(*long, "--curve", "whole.jsonl", "--format", "json")
         for how, code in [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)]:
             folder = f"kept{code}"
-            process = subprocess.Popen([MILLRACE, "learn", self.tiny, "--backend", "cpu", *long, "--checkpoint", folder],
-                                       cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            words = [MILLRACE, "learn", self.tiny, "--backend", "cpu", *long, "--checkpoint", folder]
+            process = subprocess.Popen(words, cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             self.addCleanup(process.kill)
             deadline = time.monotonic() + LONGEST_S
             while not (self.directory / folder / "settings.json").exists():
@@ -233,7 +233,8 @@ class Resuming(LearnCase):
             self.assertEqual((process.returncode, out), (code, b""), err.decode())
             self.assertEqual(b"--resume" in err, how == signal.SIGINT)
             self.assertNotIn(f"{folder}/state.ckpt", self.files())
-            resumed = self.learn(*long, "--checkpoint", folder, "--resume", "--curve", "resumed.jsonl", "--format", "json")
+            resumed = self.learn(*long, "--checkpoint", folder, "--resume", "--curve", "resumed.jsonl",
+                                 "--format", "json")
             self.assertEqual(resumed, whole)
             self.assertEqual(self.read("resumed.jsonl"), self.read("whole.jsonl"))
             self.assertEqual(self.read(f"{folder}/curve.jsonl"), self.read("whole.jsonl"))

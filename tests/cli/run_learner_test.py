@@ -147,7 +147,8 @@ class Resuming(RunCase):
         self.check_killed()
 
     def test_so_is_one_whose_timeline_depends_on_what_the_policy_says(self):
-        self.check_killed("--set", "learner.replicas=1", "--set", 'store.eviction={"kind": "positive_bias", "delta": 0.5}')
+        self.check_killed("--set", "learner.replicas=1",
+                          "--set", 'store.eviction={"kind": "positive_bias", "delta": 0.5}')
 
     def test_an_interrupted_one_stops_at_an_evaluation_and_says_how_to_go_on(self):
         endless = ["--set", "horizon.updates=200000", "--set", "horizon.units=1e9", "--jobs", "2", "--quiet"]
@@ -171,10 +172,15 @@ class Resuming(RunCase):
         self.assertEqual(self.read("resumed.jsonl"), self.read("whole.jsonl"))
         self.assertEqual(self.read("resumed.jsonl")[:200], self.read("stopped.jsonl")[:200])
 
+    def test_a_finished_run_can_go_on(self):
+        self.run_tiny("--quiet", "--checkpoint", "kept", "--set", "horizon.units=20")
+        longer = self.run_tiny("--quiet", "--format", "json", "--checkpoint", "kept", "--resume")
+        self.assertEqual(longer, self.run_tiny("--quiet", "--format", "json"))
+
     def test_an_interrupt_during_the_warm_start_ends_it(self):
-        for command in ["run", "learn"]:
-            words = [MILLRACE, command, self.tiny if command == "run" else self.write("learn.json", LEARN), "--backend", "cpu",
-                     "--checkpoint", command, "--set", "learner.warm_start.updates=1000000"]
+        for command, path in [("run", self.tiny), ("learn", self.write("learn.json", LEARN))]:
+            words = [MILLRACE, command, path, "--backend", "cpu", "--checkpoint", command,
+                     "--set", "learner.warm_start.updates=1000000"]
             process = subprocess.Popen(list(map(str, words)), cwd=self.directory, stdout=subprocess.PIPE,
                                        stderr=subprocess.PIPE)
             self.addCleanup(process.kill)

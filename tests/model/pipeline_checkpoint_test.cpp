@@ -148,7 +148,11 @@ TEST_CASE("a run that is resumed at any evaluation goes on as if there had been 
         const Run whole = run(one.config, one.seeds, 1);
         REQUIRE(whole.checkpoints.size() > 3);
         CHECK(whole.checkpoints.rbegin()->first == updates);
+        std::size_t number = 0;
         for (const auto& [update, bytes] : whole.checkpoints) {
+            if (number++ % 4 != 0 && update != updates) {
+                continue;
+            }
             const Run rest = run(one.config, one.seeds, 1 + update % 2, bytes);
             CHECK(rest.order_digest == whole.order_digest);
             // Later checkpoints hold weights, moments, curve, and every rollout that is alive.
@@ -231,7 +235,7 @@ TEST_CASE("files that are not whole and sound are refused, and the message says 
     };
     CHECK(mentions(refusal(""), "is no checkpoint of a run with a learner"));
     CHECK(mentions(refusal("{\"name\": \"a scenario, which is no checkpoint\"}"), "is no checkpoint"));
-    for (const std::size_t size : {std::size_t{30}, good.size() / 2, good.size() - 1}) {
+    for (const std::size_t size : {std::size_t{40}, good.size() / 2, good.size() - 1}) {
         CHECK(mentions(refusal(good.substr(0, size)), "is truncated"));
     }
     CHECK(mentions(refusal(good + "x"), "is too long"));
