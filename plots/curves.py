@@ -37,7 +37,7 @@ def make(options):
                 if key not in seeds[0]:
                     known = ", ".join(k for k in seeds[0] if "/" in k or k == "update")
                     raise BadRequest(f"{path} has no curve of {key}; it has {known}")
-            names.append(str(result["scenario" if "scenario" in result else "learn"].get("name", "")))
+            names.append(str(result["scenario" if "scenario" in result else "settings"]["name"]))
             lines.append(quartiles(path, seeds, against, options.metric, options.smooth))
     story = {"labels": distinct_names(options.results, names, options.label), "lines": lines, "against": against,
              "metric": options.metric, "smooth": options.smooth, "target": options.target, "title": options.title}

@@ -78,14 +78,19 @@ def value_text(value):
     return short_number(value)
 
 
+def distinguishes(path):
+    """Whether the axis says what a design is, not only how long it was looked at."""
+    return not path.startswith("horizon.") and path not in ("seed", "name", "description")
+
+
 def label(values):
     """6:2, N = 84: how many work and train, then the other axes."""
     parts, rest = [], dict(values)
     if "workers.count" in rest and "trainers.count" in rest:
         parts.append(f'{value_text(rest.pop("workers.count"))}:{value_text(rest.pop("trainers.count"))}')
     for path, value in rest.items():
-        if path.startswith("horizon.") or path in ("seed", "name"):
-            continue  # how long it was looked at, not what it is
+        if not distinguishes(path):
+            continue
         text = value_text(value)
         text = text if len(text) <= 24 else text[:22] + " …"
         parts.append(text if isinstance(value, str) else f"{symbol(path)} = {text}")

@@ -9,7 +9,7 @@ from figure_style import (BLACK, GREY, LOOKS, PALE, BadRequest, clipped, metric_
                           text_size, title)
 
 DOMINATED = 0.35  # opacity
-WIDE = 20.0       # a span of more than this factor gets a logarithmic axis
+WIDE = 8.0        # a span of more than this factor gets a logarithmic axis
 MOST_LABELS = 60
 
 
@@ -150,7 +150,8 @@ def limits(axes, story):
             plain_ticks(axis, log=True)
         else:
             span = (high - low) or abs(high) or 1.0
-            limit(low - below * span, high + above * span)
+            bottom = low - below * span
+            limit(max(0.0, bottom) if least >= 0 else bottom, high + above * span)
             plain_ticks(axis)
 
 
@@ -163,7 +164,8 @@ def draw_design(axes, story, design, i):
     if dx > 0 or dy > 0:
         axes.plot([max(x - dx, left), x + dx, None, x, x], [y, y, None, max(y - dy, bottom), y + dy], color=colour,
                   linewidth=1.1, alpha=alpha, zorder=2.5 if out else 3, gid=f"whisker-{i}")
-    axes.plot(x, y, marker, color=colour, markersize=6.5 if out else 8.5, alpha=alpha, zorder=2.6 if out else 4,
+    axes.plot(x, y, marker, color=colour, markersize=6.5 if out else 8.5, alpha=alpha,
+              zorder={"out": 2.6, "undecided": 3.8, "in": 4.2}[design["membership"]],
               markerfacecolor="white" if undecided else colour, markeredgewidth=1.6 if undecided else 0.8,
               markeredgecolor=colour if undecided else "white", gid=f"mark-{i}")
 

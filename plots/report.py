@@ -107,7 +107,8 @@ def script_data(study, story, map_story):
         "looks": [{"colour": colour if colour != BLACK else "#000000", "symbol": SYMBOLS[marker], "dash": DASHES[i]}
                   for i, (colour, marker, _) in enumerate(LOOKS)],
         "words": WORDS, "shown": shown, "titles": {key: metric_title(key) for key in known + keys},
-        "paths": list(dict.fromkeys(path for one in study["designs"] for path in one["values"])),
+        "paths": list(dict.fromkeys(path for one in study["designs"] for path in one["values"]
+                                    if designs.distinguishes(path))),
         "staircases": staircases(story),
         "heat": None if map_story is None else {
             "columns": [column[2] for column in map_story["columns"]],

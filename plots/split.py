@@ -4,7 +4,7 @@ import os
 
 from matplotlib.lines import Line2D
 
-from designs import has_metric, load_any, mean_and_spread, symbol, value_text
+from designs import distinguishes, has_metric, load_any, mean_and_spread, symbol, value_text
 from figure_style import (BLACK, GREY, LOOKS, ORANGE, PALE, SKY, BadInput, BadRequest, clipped, new_figure, number,
                           plain_ticks, title)
 
@@ -89,7 +89,7 @@ def line_name(design, families):
         return ("buffer of N = " if store.get("store.kind") == "replay_buffer" else "queue of ") \
             + value_text(store["store.capacity"])
     rest = [f"{symbol(path)} = {value_text(value)}" for path, value in design["values"].items()
-            if path not in (WORKERS, TRAINERS) and not path.startswith("horizon.")]
+            if path not in (WORKERS, TRAINERS) and distinguishes(path)]
     return ", ".join(([design["family"]] if len(families) > 1 or not rest else []) + rest)
 
 

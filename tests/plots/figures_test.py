@@ -251,6 +251,14 @@ class FigureTest(unittest.TestCase):
         self.assertAlmostEqual(curves.reached(line, 4), 2.5)
         self.assertIsNone(curves.reached(line, 5.1))
 
+    def test_curves_of_millrace_learn(self):
+        """Its results hold a list per replication, evaluated at the same updates."""
+        self.write("alone.json", {"millrace_learn_result": 1, "settings": {"name": "alone"}, "curves": {
+            "update": [0, 50], "learner/greedy": [[0.2, 0.4], [0.4, 0.8]]}})
+        self.plot("curves", self.path("alone.json"), "--metric", "learner/greedy", "--out", self.path("alone"))
+        self.assertEqual([(row["label"], row["update"], round(float(row["median"]), 9)) for row in self.rows("alone")],
+                         [("alone", "0.0", 0.3), ("alone", "50.0", 0.6)])
+
     def test_bound_of_the_slower_side(self):
         # The synthetic sweep has C = 60 GPU-s per update and mu = 5: six workers make 6 / 300 batches a second.
         story = split.tell(self.study["families"], pareto.load_folder(self.path("sweep"))["designs"], "updates")

@@ -145,8 +145,10 @@ std::string pareto_table(const Sweep& sweep, const ParetoReport& report) {
     std::string text = sweep.name + ": " + std::to_string(sweep.designs.size()) + " designs; on the frontier " +
                        of(Membership::in) + ", not on it " + of(Membership::out) + ", undecided " +
                        of(Membership::undecided) + "\n";
-    text += "All of this is right with a probability of " + number(100.0 * report.confidence, 6) +
-            " %. Half-widths are 95 % for each number alone.\n\n";
+    if (count[0] + count[1] > 0) {
+        text += "With a probability of " + number(100.0 * report.confidence, 6) + " % all of this is right. ";
+    }
+    text += "Half-widths are 95 % for each number alone.\n\n";
     if (count[0] + count[2] > 0) {
         text += frontier_rows(sweep, report) + "\n";
     }
