@@ -23,7 +23,7 @@ struct Design {
     std::string error;                                        ///< why it is impossible; one line
 };
 
-struct Objective {
+struct SweepObjective {
     std::string metric;  ///< a metric key, e.g. "compute/gamma_simulated"
     bool minimize = true;
 };
@@ -39,7 +39,7 @@ struct ReplicationPlan {
 struct Sweep {
     std::string name;
     std::string description;
-    std::vector<Objective> objectives;  ///< 2 or 3
+    std::vector<SweepObjective> objectives;  ///< 2 or 3
     ReplicationPlan replications;
     std::vector<Design> designs;  ///< in the order of families, then of axes, the last axis fastest; ids are unique
     std::vector<std::string> warnings;  ///< full sentences: designs that were left out because they stand there already

@@ -77,8 +77,8 @@ std::vector<DesignRecord> collect_records(const Sweep& sweep, std::span<const Bl
     return records;
 }
 
-std::string missing_objective(const DesignRecord& record, std::span<const Objective> objectives) {
-    for (const Objective& objective : objectives) {
+std::string missing_objective(const DesignRecord& record, std::span<const SweepObjective> objectives) {
+    for (const SweepObjective& objective : objectives) {
         const auto values = record.metrics.find(objective.metric);
         const auto missing = values == record.metrics.end()
                                  ? record.replications
@@ -93,10 +93,10 @@ std::string missing_objective(const DesignRecord& record, std::span<const Object
     return "";
 }
 
-ObjectiveSamples objective_samples(const DesignRecord& record, std::span<const Objective> objectives) {
+ObjectiveSamples objective_samples(const DesignRecord& record, std::span<const SweepObjective> objectives) {
     ObjectiveSamples samples;
     if (record.error.empty() && record.replications > 0 && missing_objective(record, objectives).empty()) {
-        for (const Objective& objective : objectives) {
+        for (const SweepObjective& objective : objectives) {
             std::vector<double>& turned = samples.values.emplace_back();
             for (const std::optional<double>& value : record.metrics.at(objective.metric)) {
                 turned.push_back(toward_minimum(*value, objective.minimize));

@@ -29,9 +29,9 @@ std::vector<DesignRecord> collect_records(const Sweep& sweep, std::span<const Bl
 
 /// The objectives of a record, turned so that less is better. Without values when it has an error or lacks one in some
 /// replication: what has no value is neither good nor bad.
-ObjectiveSamples objective_samples(const DesignRecord& record, std::span<const Objective> objectives);
+ObjectiveSamples objective_samples(const DesignRecord& record, std::span<const SweepObjective> objectives);
 
 /// Why a record without an error has no objective samples; empty when it has.
-std::string missing_objective(const DesignRecord& record, std::span<const Objective> objectives);
+std::string missing_objective(const DesignRecord& record, std::span<const SweepObjective> objectives);
 
 }  // namespace millrace

@@ -137,7 +137,7 @@ std::string pareto_json(const Sweep& sweep, const std::string& sweep_hash, const
     json["confidence"] = report.confidence;
     json["looks"] = report.looks;
     json["objectives"] = Json::array();
-    for (const Objective& objective : sweep.objectives) {
+    for (const SweepObjective& objective : sweep.objectives) {
         json["objectives"].push_back(
             {{"metric", objective.metric}, {"goal", objective.minimize ? "minimize" : "maximize"}});
     }

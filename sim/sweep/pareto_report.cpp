@@ -8,7 +8,7 @@
 namespace millrace {
 namespace {
 
-ParetoDesign describe(const DesignRecord& record, std::span<const Objective> objectives) {
+ParetoDesign describe(const DesignRecord& record, std::span<const SweepObjective> objectives) {
     ParetoDesign design;
     design.replications = record.replications;
     design.error = record.error.empty() ? missing_objective(record, objectives) : record.error;
@@ -41,7 +41,7 @@ ParetoDesign describe(const DesignRecord& record, std::span<const Objective> obj
     return design;
 }
 
-ObjectivePoint turned(const std::vector<double>& reference, std::span<const Objective> objectives) {
+ObjectivePoint turned(const std::vector<double>& reference, std::span<const SweepObjective> objectives) {
     if (reference.size() != objectives.size()) {
         throw std::invalid_argument("the reference point has " + std::to_string(reference.size()) + " values for " +
                                     std::to_string(objectives.size()) + " objectives");

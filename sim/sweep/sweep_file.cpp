@@ -78,7 +78,7 @@ class SweepDecoder {
             if (list->children[i].kind != JsonNode::Kind::object) {
                 continue;
             }
-            Objective objective;
+            SweepObjective objective;
             objective.metric = reader.text("metric");
             objective.minimize = reader.choice<bool>("goal", {{"minimize", true}, {"maximize", false}});
             const JsonNode* metric = reader.find("metric");
@@ -251,7 +251,7 @@ class SweepDecoder {
             document["families"].push_back(family.resolved());
         }
         document["objectives"] = json::array();
-        for (const Objective& objective : sweep_.objectives) {
+        for (const SweepObjective& objective : sweep_.objectives) {
             document["objectives"].push_back(
                 {{"metric", objective.metric}, {"goal", objective.minimize ? "minimize" : "maximize"}});
         }

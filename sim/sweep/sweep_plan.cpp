@@ -17,7 +17,7 @@ constexpr double learner_cost = 1e3;
 
 /// A design's objectives in one row, each turned so that less is better, are added to what is known of it. A design
 /// that has failed, or has no value of an objective in some replication, gets no more replications.
-void add_to(DesignProgress& progress, const std::vector<Objective>& objectives, const BlockRow& row) {
+void add_to(DesignProgress& progress, const std::vector<SweepObjective>& objectives, const BlockRow& row) {
     progress.asked += row.replications;
     progress.failed = progress.failed || !row.error.empty();
     progress.samples.values.resize(objectives.size());

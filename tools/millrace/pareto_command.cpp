@@ -62,7 +62,7 @@ std::vector<double> reference_point(const std::string& text, const Sweep& sweep)
     }
     if (point.size() != sweep.objectives.size()) {
         std::string names;
-        for (const Objective& objective : sweep.objectives) {
+        for (const SweepObjective& objective : sweep.objectives) {
             names += (names.empty() ? "" : ",") + objective.metric;
         }
         throw UsageError("--reference takes a value for each of " + names + ", not \"" + text + "\"");

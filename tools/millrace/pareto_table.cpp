@@ -56,7 +56,7 @@ std::vector<std::size_t> frontier_in_order(const Sweep& sweep, const ParetoRepor
             order.push_back(i);
         }
     }
-    const Objective& first = sweep.objectives.front();
+    const SweepObjective& first = sweep.objectives.front();
     const auto value = [&](std::size_t i) {
         return toward_minimum(report.designs[i].metrics.at(first.metric).mean, first.minimize);
     };
@@ -66,7 +66,7 @@ std::vector<std::size_t> frontier_in_order(const Sweep& sweep, const ParetoRepor
 
 std::string frontier_rows(const Sweep& sweep, const ParetoReport& report) {
     Cells header = {"design", "family", "values"};
-    for (const Objective& objective : sweep.objectives) {
+    for (const SweepObjective& objective : sweep.objectives) {
         header.push_back(objective.metric + (objective.minimize ? " (min)" : " (max)"));
     }
     header.insert(header.end(), {"n", "frontier"});
@@ -74,7 +74,7 @@ std::string frontier_rows(const Sweep& sweep, const ParetoReport& report) {
     for (const std::size_t i : frontier_in_order(sweep, report)) {
         const ParetoDesign& design = report.designs[i];
         Cells row = {sweep.designs[i].id, sweep.designs[i].family, values_text(sweep.designs[i].values)};
-        for (const Objective& objective : sweep.objectives) {
+        for (const SweepObjective& objective : sweep.objectives) {
             const Estimate& estimate = design.metrics.at(objective.metric);
             row.push_back(with_half_width(estimate.mean, estimate.half_width));
         }
