@@ -12,6 +12,7 @@
 
 #include "sim/metrics/mser5.h"
 #include "sim/pipeline/pipeline.h"
+#include "sim/sweep/compute_budget.h"
 #include "sim/sweep/step_log.h"
 #include "sim/sweep/summary.h"
 
@@ -123,16 +124,21 @@ std::int64_t settled_after(const std::vector<ReplicationRecord>& records, std::i
     return cut;
 }
 
+/// Updates that all replications have made.
+std::int64_t shortest(const std::vector<ReplicationRecord>& records) {
+    std::size_t updates = records.front().updates.size();
+    for (const ReplicationRecord& record : records) {
+        updates = std::min(updates, record.updates.size());
+    }
+    return static_cast<std::int64_t>(updates);
+}
+
 /// Replications that end by their compute make different numbers of updates; metrics are of those that all have made.
 void cut_to_shortest(std::vector<ReplicationRecord>& records, RunResult& result) {
-    std::size_t shortest = records.front().updates.size();
-    for (const ReplicationRecord& record : records) {
-        shortest = std::min(shortest, record.updates.size());
-    }
+    const std::int64_t updates = shortest(records);
     for (ReplicationRecord& record : records) {
-        record.updates.resize(shortest);
+        record.updates.resize(static_cast<std::size_t>(updates));
     }
-    const auto updates = static_cast<std::int64_t>(shortest);
     if (result.warmup_updates >= updates) {
         result.warmup_updates = updates - 1;
         result.warnings.push_back(
@@ -167,7 +173,10 @@ void estimate_metrics(const Scenario& scenario, const std::vector<ReplicationRec
     const std::pair<const char*, const char*> may_be_undefined[] = {
         {"replay/mean", "no rollout was generated after the warm-up"},
         {"compute/effective_mu", "no rollout was generated after the warm-up"},
-        {"last_use/mean", "no rollout was used twice"}};
+        {"last_use/mean", "no rollout was used twice"},
+        {"staleness/p50", "no update was made after the warm-up"},
+        {"staleness/p99", "no update was made after the warm-up"},
+        {"staleness/max", "no update was made after the warm-up"}};
     for (const auto& [key, reason] : may_be_undefined) {
         if (!result.metrics.contains(key)) {
             result.undefined[key] = reason;
@@ -215,9 +224,24 @@ void warn_of_bottlenecks(const Scenario& scenario, RunResult& result) {
 }  // namespace
 
 std::int64_t automatic_warmup(const Scenario& scenario, const RunOptions& options, std::vector<std::string>& warnings) {
-    const std::int64_t updates = scenario.horizon.updates;
-    const Pass timing = Runner(scenario, options).run(least_warmup(updates), 0.0, 0.0, false);
-    return timing.records.empty() ? least_warmup(updates) : settled_after(timing.records, updates, warnings);
+    RunOptions timing = options;
+    timing.make_learner = nullptr;
+    if (scenario.horizon.units) {
+        const double gpu_s = first_order_costs(scenario.pipeline).gpu_s_per_update;
+        timing.make_learner = [&scenario, gpu_s](std::int64_t) {
+            return std::make_shared<ComputeBudget>(*scenario.horizon.units, gpu_s);
+        };
+    }
+    std::int64_t updates = scenario.horizon.updates;
+    Pass pass = Runner(scenario, timing).run(least_warmup(updates), 0.0, 0.0, timing.make_learner != nullptr);
+    if (pass.records.empty()) {
+        return least_warmup(updates);
+    }
+    updates = shortest(pass.records);
+    for (ReplicationRecord& record : pass.records) {
+        record.updates.resize(static_cast<std::size_t>(updates));
+    }
+    return settled_after(pass.records, updates, warnings);
 }
 
 RunResult run_replications(const Scenario& scenario, const RunOptions& options) {

@@ -1,6 +1,7 @@
 #include "tools/millrace/run_command.h"
 
 #include <chrono>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -20,6 +21,27 @@
 
 namespace millrace {
 
+namespace {
+
+/// The curve is written as it comes, so nothing else may go to its file, under whatever spelling of its name.
+void check_curve_file(const RunCommandOptions& options) {
+    if (options.curve.empty()) {
+        return;
+    }
+    const auto place = [](const std::string& name) {
+        return std::filesystem::weakly_canonical(std::filesystem::absolute(name));
+    };
+    const std::string manifest = options.output.empty() ? "" : options.output + ".manifest.json";
+    for (const std::string& other : {options.output, manifest, options.steps}) {
+        if (!other.empty() && other != "-" && place(other) == place(options.curve)) {
+            throw UsageError("the curve needs a file of its own, not " + options.curve);
+        }
+    }
+    ResultFiles("", options.curve, options.scenario.file, {"the scenario", "the curve"});
+}
+
+}  // namespace
+
 int run_command(const RunCommandOptions& options) {
     const Scenario scenario = load_scenario(options.scenario.file, options.scenario.overrides);
     ResultFiles files(options.output, options.steps, options.scenario.file, {"the scenario", "the step log"});
@@ -28,10 +50,7 @@ int run_command(const RunCommandOptions& options) {
     if (!options.curve.empty() && !scenario.learner) {
         throw UsageError("--curve is for scenarios with a learner: this one has none");
     }
-    if (!options.curve.empty() && (options.curve == options.output || options.curve == options.steps)) {
-        throw UsageError("the curve needs a file of its own, not " + options.curve);
-    }
-    ResultFiles("", options.curve, options.scenario.file, {"the scenario", "the curve"});
+    check_curve_file(options);
     if (options.resume && options.checkpoint.empty()) {
         throw UsageError("--resume needs --checkpoint: the folder of the run to go on with");
     }

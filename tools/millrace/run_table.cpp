@@ -150,9 +150,12 @@ std::string in_words(const Scenario& scenario, const RunResult& result) {
     };
     std::string text = "\n";
     if (std::isfinite(mean("replay/mean"))) {
-        text += "A rollout is used " + number(mean("replay/mean")) + " times on average and is " +
-                number(mean("staleness/mean")) + " policy versions old when it is (99 % of the time at most " +
-                number(mean("staleness/p99")) + ").\n";
+        text +=
+            "A rollout is used " + number(mean("replay/mean")) + " times on average and is " +
+            number(mean("staleness/mean")) + " policy versions old when it is" +
+            (std::isfinite(mean("staleness/p99")) ? " (99 % of the time at most " + number(mean("staleness/p99")) + ")"
+                                                  : "") +
+            ".\n";
     }
     text += "An update takes " + number(mean("time/update_period_s")) + " s and " +
             number(mean("compute/reserved_gpu_s_per_update")) +
