@@ -104,6 +104,8 @@ std::map<std::string, double> ModelCurve::metrics(double target_pass_at_1) const
     metrics["learner/greedy_largest_drop"] = largest_drop(greedy);
     metrics["learner/compute_to_98_percent_of_best"] = units_to_98_percent_of_best();
 
+    metrics["learner/compute_spent"] = column("compute/units").back();
+
     const double to_target = units_to(target_pass_at_1);
     const auto at_target = [&](const std::vector<double>& values) {
         return std::isfinite(to_target) ? value_at(column("compute/units"), values, to_target) : never;
