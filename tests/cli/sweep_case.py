@@ -22,9 +22,10 @@ SWEEP = {
     "families": [
         {"name": "buffer", "base": "base.json",
          "axes": [{"path": "store.capacity", "values": [16, 64, 256]}, {"path": "workers.count", "values": [1, 2, 4]}]},
-        # Rollouts of two groups for updates of four: the second design never fills a batch.
+        # The second design lets 8 rollouts start for updates of 16: an impossible one, which has a row that says so.
         {"name": "queue", "base": "base.json", "set": {"store": QUEUE, "workers.slots": 8},
-         "axes": [{"path": "admission", "values": [{"steps_ahead": 1}, {"steps_ahead": 0, "rollouts_per_update": 8}]}]},
+         "axes": [{"path": "admission", "values": [{"kind": "token_bucket", "steps_ahead": 1},
+                                                {"kind": "token_bucket", "steps_ahead": 0, "rollouts_per_update": 8}]}]},
     ],
     "objectives": [{"metric": "compute/gamma_simulated", "goal": "minimize"},
                    {"metric": "staleness/mean", "goal": "minimize"}],

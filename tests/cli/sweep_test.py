@@ -29,7 +29,7 @@ class Threads(SweepCase):
         self.assertEqual(len(rows), DESIGNS)
         failed = [row for row in rows if "error" in row]
         self.assertEqual(len(failed), 1)
-        self.assertIn("deadlock", failed[0]["error"])
+        self.assertIn("an update takes 16 rollouts", failed[0]["error"])
         for row in rows:
             if "error" in row:
                 continue
@@ -131,7 +131,7 @@ class Shards(SweepCase):
     def test_rounds_of_an_adaptive_sweep(self):
         expected = self.expected("adaptive.json")
         rows = [json.loads(line) for line in expected.splitlines()]
-        self.assertGreater(len(rows), DESIGNS + 2)
+        self.assertGreater(len(rows), DESIGNS)
         self.assertLessEqual(sum(row["replications"] for row in rows), 100)
         self.sweep("jobs", "--quiet", "--jobs", "3", file="adaptive.json")
         self.assertEqual(self.merged("jobs"), expected)
@@ -143,7 +143,7 @@ class Shards(SweepCase):
             if code == 0:
                 break
             self.assertEqual(code, 1)
-            another_round = another_round or "Another round is needed" in err
+            another_round = another_round or "round 2" in err
         self.assertTrue(another_round)
         self.assertEqual(self.merged("shards"), expected)
 
@@ -160,14 +160,14 @@ class Learners(SweepCase):
         sweep = {**SWEEP, "replications": 2, "families": [
             {"name": "learning", "base": "tiny.json", "axes": [{"path": "store.capacity", "values": [32, 64]}]}]}
         # Out of reach, so that one metric has no value.
-        sweep["families"][0]["set"] = {"learner.target_pass_at_1": 1}
+        sweep["families"][0]["set"] = {"learner.target_pass_at_1": 0.999}
         self.write("learning.json", json.dumps(sweep))
         for folder, arguments in (("one", []), ("two", ["--jobs", "2"])):
             self.sweep(folder, "--quiet", "--backend", "cpu", *arguments, file="learning.json")
         self.assertEqual(self.merged("one"), self.merged("two"))
         rows = [json.loads(line) for line in self.merged("one").splitlines()]
         self.assertEqual([(row["first_replication"], row["replications"]) for row in rows], [(0, 1), (1, 1)] * 2)
-        run = json.loads(self.call("run", "tiny.json", "--backend", "cpu", "--set", "learner.target_pass_at_1=1",
+        run = json.loads(self.call("run", "tiny.json", "--backend", "cpu", "--set", "learner.target_pass_at_1=0.999",
                                    "--set", "replications=2", "--format", "json", "--quiet")[0])
         for key in ("learner/pass@1", "learner/entropy", "learner/compute_to_98_percent_of_best"):
             values = [row["metrics"][key][0] for row in rows[:2]]

@@ -1,5 +1,6 @@
 #include "tools/millrace/sweep_command.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <iostream>
@@ -9,7 +10,6 @@
 #include "sim/sweep/row_collection.h"
 #include "sim/sweep/sweep_file.h"
 #include "sim/sweep/sweep_runner.h"
-#include "tools/millrace/any_backend.h"
 #include "tools/millrace/interrupt.h"
 #include "tools/millrace/manifest.h"
 #include "tools/millrace/progress_line.h"
@@ -21,18 +21,9 @@
 namespace millrace {
 namespace {
 
-/// Where learners compute; of a sweep without learners nothing, since a device then need not be there.
-std::string device_of(const Sweep& sweep, const SweepCommandOptions& options, bool speaks) {
-    for (const Design& design : sweep.designs) {
-        if (design.scenario && design.scenario->learner) {
-            const BackendChoice chosen = open_backend(options.backend, 1);
-            if (!chosen.remark.empty() && speaks && !options.quiet) {
-                std::cerr << chosen.remark << '\n';
-            }
-            return describe(chosen.backend);
-        }
-    }
-    return "cpu";
+bool has_learners(const Sweep& sweep) {
+    return std::any_of(sweep.designs.begin(), sweep.designs.end(),
+                       [](const Design& design) { return design.scenario && design.scenario->learner; });
 }
 
 std::string progress_remark(const SweepProgress& progress) {
@@ -76,17 +67,20 @@ struct Preparation {
     std::string device;
 };
 
-Preparation prepare(const SweepCommandOptions& options, const SharedWork* work, bool speaks) {
+Preparation prepare(const SweepCommandOptions& options, const SharedWork* work, const SweepLearning& learning,
+                    bool speaks) {
     if (work != nullptr && options.shards > 1) {
         throw UsageError("--shard is for processes that do not know each other: those of mpirun share the work anyway");
     }
-    Preparation prepared{load_sweep(options.sweep.file, options.sweep.overrides), ""};
+    Preparation prepared{load_sweep(options.sweep.file, options.sweep.overrides), "cpu"};
     if (speaks && !options.quiet) {
         for (const std::string& warning : prepared.sweep.warnings) {
             std::cerr << "Warning: " << warning << '\n';
         }
     }
-    prepared.device = device_of(prepared.sweep, options, speaks);
+    if (has_learners(prepared.sweep)) {
+        prepared.device = learning.open_device(speaks && !options.quiet);
+    }
     begin_sweep_folder(options.folder, prepared.sweep);
     return prepared;
 }
@@ -106,10 +100,11 @@ int exit_code_of(const std::exception_ptr& problem) {
 int run(const SweepCommandOptions& options, const SharedWork* work) {
     const bool speaks = work == nullptr || work->rank == 0;
     const std::string started = time_of_day();
+    SweepLearning learning(options.backend);
     Preparation prepared;
     std::exception_ptr problem;
     try {
-        prepared = prepare(options, work, speaks);
+        prepared = prepare(options, work, learning, speaks);
     } catch (...) {
         problem = std::current_exception();
     }
@@ -127,7 +122,6 @@ int run(const SweepCommandOptions& options, const SharedWork* work) {
     const Sweep& sweep = prepared.sweep;
 
     const auto start = std::chrono::steady_clock::now();
-    SweepLearning learning(options.backend);
     SweepRunOptions running;
     running.jobs = options.jobs;
     running.interrupt = &interrupted();

@@ -1,8 +1,26 @@
 #include "tools/millrace/sweep_learning.h"
 
+#include <iostream>
+#include <utility>
+
+#include "tools/millrace/any_backend.h"
 #include "tools/millrace/pipeline_learning.h"
+#include "tools/millrace/warm_starts.h"
 
 namespace millrace {
+
+SweepLearning::SweepLearning(std::string backend)
+    : backend_(std::move(backend)), warm_starts_(std::make_unique<WarmStarts>()) {}
+
+SweepLearning::~SweepLearning() = default;
+
+std::string SweepLearning::open_device(bool speaks) const {
+    const BackendChoice chosen = open_backend(backend_, 1);
+    if (!chosen.remark.empty() && speaks) {
+        std::cerr << chosen.remark << '\n';
+    }
+    return describe(chosen.backend);
+}
 
 RunResult SweepLearning::simulate(const Scenario& scenario, const RunOptions& options) {
     if (!scenario.learner) {
@@ -12,7 +30,7 @@ RunResult SweepLearning::simulate(const Scenario& scenario, const RunOptions& op
     Scenario up_to_here = scenario;
     up_to_here.replications += options.first_replication;
     try {
-        PipelineLearning learning(up_to_here, backend_, 1, "", nullptr, &warm_starts_);
+        PipelineLearning learning(up_to_here, backend_, 1, "", nullptr, warm_starts_.get());
         RunOptions run = options;
         run.make_learner = [&](std::int64_t replication) { return learning.make(replication); };
         RunResult result = run_replications(scenario, run);
