@@ -63,7 +63,7 @@ class Results(RunCase):
         self.assertIn("staleness/mean", result["metrics"])
         for key in ["learner/pass@1", "learner/pass@16", "learner/greedy", "learner/entropy",
                     "learner/compute_to_target"]:
-            self.assertEqual(result["metrics"][key]["replications"], 6, key)
+            self.assertEqual(result["metrics"][key]["replications"], 3, key)  # replicas share a timeline
         rows = [json.loads(line) for line in self.read("c.jsonl").splitlines()]
         for i, seed in enumerate(learner["seeds"]):
             curve = seed["curve"]
@@ -92,6 +92,53 @@ class Results(RunCase):
         out, _ = self.run_tiny("--quiet")
         self.assertIn("units to pass@1 0.01", out)
         self.assertIn("\n5 ", out)
+
+
+class ReadingTheCurves(RunCase):
+    def result(self, *changes):
+        words = [word for change in changes for word in ("--set", change)]
+        return json.loads(self.run_tiny("--format", "json", "--quiet", *words)[0])
+
+    def test_a_seed_that_never_gets_there_leaves_the_others_their_median(self):
+        # One replica each: of three seeds some reach a target between the first and the last best of all.
+        seeds = self.result("learner.replicas=1", "learner.target_pass_at_1=0.999")["learner"]["seeds"]
+        bests = sorted(max(sum(window) / 3 for window in zip(curve, curve[1:], curve[2:]))
+                       for curve in (seed["curve"]["learner/pass@1"] for seed in seeds))
+        self.assertGreater(bests[1], bests[0], "the seeds are too alike for this test")
+        target = (bests[0] + bests[1]) / 2
+        learner = self.result("learner.replicas=1", f"learner.target_pass_at_1={target}")["learner"]
+        reached = sorted(seed["compute_to_target"] for seed in learner["seeds"] if seed["compute_to_target"] is not None)
+        self.assertIn(len(reached), (1, 2, 3))
+        median = learner["over_seeds"]["compute_to_target"]["median"]
+        self.assertEqual(median, reached[1] if len(reached) > 1 else None)
+
+    def test_an_end_before_the_compute_is_spent_is_pointed_out(self):
+        cut = self.result("horizon.updates=8")
+        self.assertTrue(any("horizon.updates = 8 " in warning for warning in cut["warnings"]), cut["warnings"])
+        whole = self.result()
+        self.assertFalse(any("horizon.updates" in warning for warning in whole["warnings"]), whole["warnings"])
+
+    def test_the_warm_up_is_found_within_the_updates_that_the_compute_allows(self):
+        result = self.result('horizon={"updates": 5000, "units": 100, "warmup_updates": "auto"}')
+        made = result["learner"]["seeds"][0]["curve"]["update"][-1]
+        self.assertLess(made, 100)
+        self.assertLessEqual(result["warmup_updates"], made / 2)
+
+    def test_the_end_is_not_mixed_with_the_start(self):
+        curve = self.result("learner.evaluation.every_units=1000")
+        ends = [seed["curve"]["learner/pass@1"][-1] for seed in curve["learner"]["seeds"]]
+        self.assertAlmostEqual(curve["metrics"]["learner/pass@1"]["mean"], sum(ends) / len(ends), places=12)
+        self.assertIn("updates/ess_token", curve["metrics"])
+
+    def test_the_curve_has_a_file_of_its_own_however_its_name_is_spelled(self):
+        for curve, output in (("./x.json", "x.json"), ("x.json.manifest.json", "x.json")):
+            self.refused("run", self.tiny, "--curve", curve, "--output", output, code=2, says="a file of its own")
+
+    def test_an_older_curve_stays_when_learning_cannot_begin(self):
+        self.write("old.jsonl", "of yesterday\n")
+        self.call("run", self.tiny, "--quiet", "--curve", "old.jsonl", "--set",
+                  'learner.warm_start={"kind": "checkpoint", "path": "nowhere.ckpt"}', expect=1)
+        self.assertEqual(self.read("old.jsonl"), b"of yesterday\n")
 
 
 class Stopping(RunCase):

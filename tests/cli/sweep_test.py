@@ -169,7 +169,7 @@ class Learners(SweepCase):
         self.assertEqual([(row["first_replication"], row["replications"]) for row in rows], [(0, 1), (1, 1)] * 2)
         run = json.loads(self.call("run", "tiny.json", "--backend", "cpu", "--set", "learner.target_pass_at_1=0.999",
                                    "--set", "replications=2", "--format", "json", "--quiet")[0])
-        for key in ("learner/pass@1", "learner/entropy", "learner/compute_to_98_percent_of_best"):
+        for key in ("learner/pass@1", "learner/entropy", "learner/greedy_largest_drop"):
             values = [row["metrics"][key][0] for row in rows[:2]]
             self.assertAlmostEqual(sum(values) / 2, run["metrics"][key]["mean"], places=9, msg=key)
         for row in rows:

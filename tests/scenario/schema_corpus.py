@@ -187,8 +187,8 @@ def main():
     pipelines += [file for file in learning if not is_learn_file(file)]
     failures = failures_of(SCHEMAS / "scenario.schema.json", CORPUS, pipelines, 15, 15, 45)
     failures += failures_of(SCHEMAS / "learn.schema.json", CORPUS / "learn", learners, 12, 3, 60)
-    sweeps = sorted((scenarios / "sweeps").glob("*.json"))
-    failures += failures_of(SCHEMAS / "sweep.schema.json", CORPUS / "sweep", sweeps, 5, 2, 100)
+    sweeps = sorted([*(scenarios / "sweeps").glob("*.json"), *(scenarios / "learn" / "families").glob("*.json")])
+    failures += failures_of(SCHEMAS / "sweep.schema.json", CORPUS / "sweep", sweeps, 5, 10, 100)
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0

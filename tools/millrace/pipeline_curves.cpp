@@ -182,7 +182,7 @@ void PipelineCurves::put_into(RunResult& result) const {
             result.metrics[key] = estimate(samples);
         } else {
             result.undefined[key] = "it has a finite value for " + std::to_string(reached) + " of " +
-                                    std::to_string(values.size()) + " models";
+                                    std::to_string(values.size()) + " seeds";
         }
     }
     if (!by_key.empty()) {
