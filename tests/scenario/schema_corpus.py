@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Holds the JSON Schemas of scenarios and of learn files against the corpora that their decoders are tested with.
+"""Holds the JSON Schemas of scenarios, learn files and calibrations against the corpora that their decoders are tested with.
 
 A schema is what editors check while a file is written; the decoder is what millrace believes. Both must accept the same
 files, and where the schema cannot see a fault, expected.tsv says so. Needs python3-jsonschema.
@@ -183,6 +183,8 @@ def main():
     pipelines += [file for file in learning if not is_learn_file(file)]
     failures = failures_of(SCHEMAS / "scenario.schema.json", CORPUS, pipelines, 15, 15, 45)
     failures += failures_of(SCHEMAS / "learn.schema.json", CORPUS / "learn", learners, 12, 3, 60)
+    calibrations = sorted((scenarios / "calibrations").glob("*.json"))
+    failures += failures_of(SCHEMAS / "calibration.schema.json", CORPUS / "calibration", calibrations, 3, 3, 40)
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0
