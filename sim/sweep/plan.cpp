@@ -49,9 +49,8 @@ class Search {
     }
 
    private:
-    bool feasible(std::size_t i, double slack = 0.0) const {
-        return all_[i].simulated() && !(all_.violation(i, slack) > 0.0);
-    }
+    bool feasible(std::size_t i) const { return all_[i].simulated() && !(all_.violation(i) > 0.0); }
+    bool may_be_feasible(std::size_t i) const { return all_[i].simulated() && all_.may_meet_limits(i, early_slack); }
 
     void simulate(const std::vector<std::size_t>& which, std::int64_t updates, std::int64_t replications,
                   const std::string& stage) {
@@ -160,7 +159,7 @@ class Search {
     std::vector<std::size_t> halve() {
         std::vector<std::size_t> left;
         for (const std::size_t i : tried_) {
-            if (feasible(i, early_slack)) {
+            if (may_be_feasible(i)) {
                 left.push_back(i);
             }
         }
@@ -198,7 +197,7 @@ class Search {
                     kept.push_back(*design);
                     ++meet;
                 }
-            } else if (nearly < most && feasible(*design, early_slack) && design < best) {
+            } else if (nearly < most && may_be_feasible(*design) && design < best) {
                 kept.push_back(*design);
                 ++nearly;
             }
@@ -428,6 +427,13 @@ void check_question(const Calibration& calibration, const PlanQuestion& question
 }
 
 }  // namespace
+
+PlanEffort default_plan_effort(std::int64_t batch) {
+    constexpr std::int64_t rollouts = 100'000;
+    PlanEffort effort;
+    effort.final_updates = std::clamp<std::int64_t>(rollouts / batch / 8 * 8, 64, 256);
+    return effort;
+}
 
 Plan make_plan(const Calibration& calibration, const PlanQuestion& question, const PlanEffort& effort,
                const PlanEvaluator& evaluate, const PlanControl& control) {

@@ -51,6 +51,9 @@ struct PlanEffort {
     std::int64_t finalists = 12;
 };
 
+/// Effort for a batch of that many rollouts: what matters is how many are seen, and a large batch shows many.
+PlanEffort default_plan_effort(std::int64_t batch);
+
 /// Metrics of one replication by `group/name` key.
 using PlanMetrics = std::map<std::string, double>;
 

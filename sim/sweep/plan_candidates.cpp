@@ -54,6 +54,12 @@ double plan_objective(PlanObjective objective, const Calibration& calibration, s
 PlanCandidates::PlanCandidates(const Calibration& calibration, const PlanQuestion& question,
                                const PlanEvaluator& evaluate, const PlanControl& control)
     : calibration_(calibration), question_(question), evaluate_(evaluate), control_(control) {
+    if (question.max_staleness) {
+        limits_.push_back({"staleness/mean", *question.max_staleness});
+    }
+    if (question.max_staleness_p99) {
+        limits_.push_back({"staleness/p99", *question.max_staleness_p99});
+    }
     for (const PlanDesign& design : plan_space(question.grid, question.gpus, question.at_most)) {
         PlanCandidate candidate;
         candidate.bound = plan_bound(calibration, design);
@@ -130,17 +136,20 @@ void PlanCandidates::simulate(const std::vector<std::size_t>& which, std::int64_
     }
 }
 
-double PlanCandidates::violation(std::size_t i, double slack) const {
-    const PlanEvaluation& evaluation = candidates_[i].evaluation;
+double PlanCandidates::violation(std::size_t i) const {
     double worst = -std::numeric_limits<double>::infinity();
-    const auto check = [&](const std::optional<double>& limit, const char* metric) {
-        if (limit) {
-            worst = std::max(worst, evaluation.mean(metric) - *limit * (1.0 + slack) - slack);
-        }
-    };
-    check(question_.max_staleness, "staleness/mean");
-    check(question_.max_staleness_p99, "staleness/p99");
+    for (const Limit& limit : limits_) {
+        worst = std::max(worst, candidates_[i].evaluation.mean(limit.metric) - limit.most);
+    }
     return worst;
+}
+
+bool PlanCandidates::may_meet_limits(std::size_t i, double slack) const {
+    return std::all_of(limits_.begin(), limits_.end(), [&](const Limit& limit) {
+        const Estimate staleness = candidates_[i].evaluation.estimate_of(limit.metric);
+        const double least = slack * (limit.most + 1.0);
+        return staleness.mean <= limit.most + std::clamp(staleness.half_width.value_or(0.0), least, 3.0 * least);
+    });
 }
 
 std::vector<double> PlanCandidates::objectives(std::size_t i) const {

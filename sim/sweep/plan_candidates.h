@@ -35,20 +35,28 @@ class PlanCandidates {
     void simulate(const std::vector<std::size_t>& which, std::int64_t updates, std::int64_t replications);
 
     /// By how much a simulated design exceeds a limit on staleness, in versions; not positive if it meets them all.
-    /// With a slack, a limit of s counts as s (1 + slack) + slack.
-    double violation(std::size_t i, double slack = 0.0) const;
+    double violation(std::size_t i) const;
+    /// Whether it may meet them all, as few short runs go: a limit s counts as s (1 + slack) + slack, or up to three
+    /// times that slack where the interval of the estimate reaches so far.
+    bool may_meet_limits(std::size_t i, double slack) const;
 
     /// Objective of i over that of `reference`, less 1, from the replications that both have.
     Estimate excess(std::size_t i, std::size_t reference) const;
     Estimate objective(std::size_t i) const;
 
    private:
+    struct Limit {
+        const char* metric;
+        double most;
+    };
+
     std::vector<double> objectives(std::size_t i) const;
 
     const Calibration& calibration_;
     const PlanQuestion& question_;
     const PlanEvaluator& evaluate_;
     const PlanControl& control_;
+    std::vector<Limit> limits_;
     std::vector<PlanCandidate> candidates_;
     std::map<PlanDesign, std::size_t> index_;
 };

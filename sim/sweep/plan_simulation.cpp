@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "sim/pipeline/pipeline.h"
+#include "sim/sweep/explain.h"
 #include "sim/sweep/formulas.h"
 #include "sim/sweep/parallel.h"
 #include "sim/sweep/summary.h"
@@ -74,6 +75,10 @@ VarianceParts variance_parts(const Scenario& scenario, const PlanControl& contro
         mean.repeats += one.repeats / static_cast<double>(count);
     }
     return mean;
+}
+
+std::string what_binds(const Scenario& scenario) {
+    return explain_period(scenario.pipeline).binds;
 }
 
 }  // namespace millrace

@@ -22,4 +22,8 @@ struct VarianceParts {
 /// Of the replications of a scenario with a fixed warm-up. All 1 for a scenario without noise.
 VarianceParts variance_parts(const Scenario& scenario, const PlanControl& control);
 
+/// What keeps the updates from coming faster, in sentences: the critical cycle of the pipeline's graph
+/// (explain.h).
+std::string what_binds(const Scenario& scenario);
+
 }  // namespace millrace

@@ -15,6 +15,7 @@
 #include "tools/millrace/embedded.h"
 #include "tools/millrace/learn_command.h"
 #include "tools/millrace/options.h"
+#include "tools/millrace/plan_command.h"
 #include "tools/millrace/run_command.h"
 #include "tools/millrace/validate_command.h"
 #include "tools/millrace/warm_start_command.h"
@@ -87,7 +88,7 @@ int explain_usage_error(const CLI::App& app, const CLI::ParseError& error, const
     if (where == &app && !words.empty() && !words.front().starts_with("-")) {
         std::cerr << "there is no subcommand \"" << words.front() << "\"." << suggestion(app, words.front());
     } else if (where == &app && words.empty()) {
-        std::cerr << "a subcommand is needed: run, learn, warm-start, design, validate, devices or schema.";
+        std::cerr << "a subcommand is needed: run, learn, warm-start, design, plan, validate, devices or schema.";
     } else {
         std::string unknown;
         for (const std::string& word : words) {
@@ -239,9 +240,39 @@ int run(int argc, char** argv) {
         ->capture_default_str();
     SharedOptions::add_format(design, design_options.format);
 
+    PlanCommandOptions plan_options;
+    SharedOptions plan_shared;
+    std::string plan_gpus;
+    CLI::App* plan = app.add_subcommand("plan", "Choose split, store and weight synchronisation for a calibration");
+    plan_shared.add_input(plan, plan_options.calibration, "--profile", "Calibration file (JSON)");
+    plan->add_option("--gpus", plan_gpus, "GPUs to split between workers and trainers")->type_name("N")->required();
+    plan->add_flag("--at-most", plan_options.at_most, "Fewer GPUs will do, too");
+    plan->add_option("--minimize", plan_options.minimize, "What shall be least")
+        ->check(CLI::IsMember({"usd_to_target", "gpu_s_to_target", "usd_per_update", "update_period_s"}))
+        ->capture_default_str();
+    plan->add_option("--max-staleness", plan_options.max_staleness, "Largest staleness/mean")
+        ->type_name("VERSIONS")
+        ->check(CLI::NonNegativeNumber);
+    plan->add_option("--max-staleness-p99", plan_options.max_staleness_p99, "Largest staleness/p99")
+        ->type_name("VERSIONS")
+        ->check(CLI::NonNegativeNumber);
+    plan->add_option("--store", plan_options.store, "Which stores to consider")
+        ->check(CLI::IsMember({"any", "transfer_queue", "replay_buffer"}))
+        ->capture_default_str();
+    plan->add_option("--seed", plan_shared.seed, "Seed of all random numbers")->type_name("N");
+    plan_shared.add_jobs(plan);
+    plan->add_option("--format", plan_options.format, "What standard output shows")
+        ->check(CLI::IsMember({"table", "json"}))
+        ->capture_default_str();
+    plan->add_option("--out", plan_options.out, "Write recommended.json, a scenario, and plan.json into DIR")
+        ->type_name("DIR")
+        ->check(file_name);
+    plan->add_flag("--quiet", plan_options.quiet, "No progress on standard error");
+
     ValidateOptions validate_options;
-    CLI::App* validate = app.add_subcommand("validate", "Check scenarios and learn files without running them");
-    validate->add_option("file", validate_options.files, "Scenarios and learn files (JSON)")->required();
+    CLI::App* validate =
+        app.add_subcommand("validate", "Check scenarios, learn files and calibrations without running them");
+    validate->add_option("file", validate_options.files, "Scenarios, learn files and calibrations (JSON)")->required();
     validate->add_option("--set", validate_options.overrides, "Override one value; repeatable")
         ->type_name("PATH=VALUE")
         ->allow_extra_args(false);
@@ -250,9 +281,9 @@ int run(int argc, char** argv) {
     const CLI::App* devices = app.add_subcommand("devices", "Say what a model can be trained on here");
 
     std::string schema_of = "scenario";
-    CLI::App* schema = app.add_subcommand("schema", "Print the JSON Schema of scenarios or of learn files");
+    CLI::App* schema = app.add_subcommand("schema", "Print the JSON Schema of scenarios, learn files or calibrations");
     schema->add_option("kind", schema_of, "Kind of file")
-        ->check(CLI::IsMember({"scenario", "learn"}))
+        ->check(CLI::IsMember({"scenario", "learn", "calibration"}))
         ->capture_default_str();
 
     const std::vector<std::string> words(argv + 1, argv + argc);
@@ -287,6 +318,15 @@ int run(int argc, char** argv) {
         }
         return exit_done;
     }
+    if (plan->parsed()) {
+        constexpr std::int64_t most_gpus = 100'000;
+        plan_options.gpus = whole_number("--gpus", plan_gpus, 2, most_gpus);
+        if (plan->count("--seed") > 0) {
+            plan_options.seed = static_cast<std::uint64_t>(whole_number("--seed", plan_shared.seed, 0, largest_seed));
+        }
+        plan_options.jobs = plan_shared.threads();
+        return plan_command(plan_options);
+    }
     if (validate->parsed()) {
         return validate_command(validate_options);
     }
@@ -294,7 +334,9 @@ int run(int argc, char** argv) {
         std::cout << devices_report();
     }
     if (schema->parsed()) {
-        std::cout << (schema_of == "learn" ? learn_schema_json : scenario_schema_json);
+        std::cout << (schema_of == "learn"         ? learn_schema_json
+                      : schema_of == "calibration" ? calibration_schema_json
+                                                   : scenario_schema_json);
     }
     return exit_done;
 }
