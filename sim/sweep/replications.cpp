@@ -133,7 +133,6 @@ void cut_to_shortest(std::vector<ReplicationRecord>& records, RunResult& result)
 }
 
 void estimate_metrics(const Scenario& scenario, const std::vector<ReplicationRecord>& records, RunResult& result) {
-    std::map<std::string, std::vector<double>> observations;
     for (const ReplicationRecord& record : records) {
         for (const auto& [key, value] : window_metrics(scenario, result.costs, record, result.warmup_updates)) {
             if (!std::isfinite(value)) {
@@ -141,10 +140,10 @@ void estimate_metrics(const Scenario& scenario, const std::vector<ReplicationRec
                     "the metric " + key +
                     " is not a finite number: the scenario's numbers are out of any sensible range");
             }
-            observations[key].push_back(value);
+            result.samples[key].push_back(value);
         }
     }
-    for (const auto& [key, values] : observations) {
+    for (const auto& [key, values] : result.samples) {
         Estimate& metric = result.metrics[key] = estimate(values);
         if (values.size() < records.size()) {
             metric.note += (metric.note.empty() ? "" : "; ") + std::string("defined in ") +

@@ -30,9 +30,11 @@ struct RunOptions {
 };
 
 struct RunResult {
-    FirstOrderCosts costs;                         ///< what the service laws alone determine
-    std::map<std::string, double> formulas;        ///< the closed forms, for those metrics that have one
-    std::map<std::string, Estimate> metrics;       ///< by `group/name` key; ordered, so documents are reproducible
+    FirstOrderCosts costs;                    ///< what the service laws alone determine
+    std::map<std::string, double> formulas;   ///< the closed forms, for those metrics that have one
+    std::map<std::string, Estimate> metrics;  ///< by `group/name` key; ordered, so documents are reproducible
+    /// Behind each simulated metric its value in each replication that defines it, in order of replication.
+    std::map<std::string, std::vector<double>> samples;
     std::map<std::string, std::string> undefined;  ///< metrics that have no value in this run, and why
     std::map<std::string, Histogram> histograms;   ///< "staleness", "replay_count", "steps_since_last_use"
     std::vector<std::string> warnings;             ///< full sentences

@@ -13,6 +13,7 @@
 #include "tools/millrace/design_command.h"
 #include "tools/millrace/devices_command.h"
 #include "tools/millrace/embedded.h"
+#include "tools/millrace/explain_command.h"
 #include "tools/millrace/learn_command.h"
 #include "tools/millrace/options.h"
 #include "tools/millrace/plan_command.h"
@@ -195,6 +196,22 @@ int run(int argc, char** argv) {
     SharedOptions::add_backend(run, run_options.backend);
     run->add_flag("--quiet", run_options.quiet, "No progress on standard error");
 
+    ExplainOptions explain_options;
+    SharedOptions explain_shared;
+    CLI::App* explain =
+        app.add_subcommand("explain", "Say what binds a scenario, and what one more of each would change");
+    explain_shared.add_input(explain, explain_options.scenario, "scenario", "Scenario file (JSON)");
+    explain_shared.add_seed_and_replications(explain);
+    explain_shared.add_jobs(explain);
+    explain->add_option("--format", explain_options.format, "What standard output shows")
+        ->check(CLI::IsMember({"table", "json"}))
+        ->capture_default_str();
+    explain
+        ->add_option("--dot", explain_options.dot, "Write the pipeline's graph to FILE for Graphviz, what binds in red")
+        ->type_name("FILE")
+        ->check(file_name);
+    explain->add_flag("--quiet", explain_options.quiet, "No progress on standard error");
+
     LearnCommandOptions learn_options;
     SharedOptions learn_shared;
     learn_options.command_line = joined(argc, argv);
@@ -300,6 +317,11 @@ int run(int argc, char** argv) {
         run_shared.put_into(run, run_options.scenario);
         run_options.jobs = run_shared.threads();
         return run_command(run_options);
+    }
+    if (explain->parsed()) {
+        explain_shared.put_into(explain, explain_options.scenario);
+        explain_options.jobs = explain_shared.threads();
+        return explain_command(explain_options);
     }
     if (learn->parsed()) {
         learn_shared.put_into(learn, learn_options.input);
