@@ -6,9 +6,11 @@
 #include <span>
 #include <utility>
 
+#include "sim/scenario/calibration.h"
 #include "sim/scenario/consistency.h"
 #include "sim/scenario/decode_laws.h"
 #include "sim/scenario/decode_learner.h"
+#include "sim/scenario/decode_measured.h"
 #include "sim/scenario/defaults.h"
 #include "sim/scenario/input_file.h"
 #include "sim/scenario/json_document.h"
@@ -25,7 +27,8 @@ constexpr std::int64_t most_gpus = 1'000'000;
 
 class ScenarioDecoder {
    public:
-    ScenarioDecoder(const JsonNode& root, Diagnostics& diagnostics) : root_(root), diagnostics_(diagnostics) {}
+    ScenarioDecoder(const JsonNode& root, const Vocabulary& vocabulary, Diagnostics& diagnostics)
+        : root_(root), vocabulary_(vocabulary), diagnostics_(diagnostics) {}
 
     Scenario decode() {
         const ObjectReader reader(root_, "", "", diagnostics_);
@@ -42,29 +45,34 @@ class ScenarioDecoder {
         scenario.seed = static_cast<std::uint64_t>(reader.whole("seed", 0, largest_json_integer));
         scenario.replications = reader.whole("replications", 1, 1'000'000);
         read_horizon(scenario.horizon);
-        read_workers(scenario.pipeline.workers);
-        read_groups(scenario.pipeline.groups);
-        read_reward(scenario.pipeline.reward);
-        read_trainers(scenario.pipeline.trainers);
+        read_measured(scenario);
         read_store(scenario.pipeline.store);
-        read_weight_sync(scenario.pipeline.weight_sync);
         read_admission(scenario.pipeline.admission);
-        if (const JsonNode* noise = root_.find("noise")) {
-            scenario.pipeline.noise = read_noise(*noise, diagnostics_);
-        }
         if (const JsonNode* learner = root_.find("learner")) {
             scenario.learner = read_learner(*learner, scenario_vocabulary(), diagnostics_);
-        }
-        if (const JsonNode* price = root_.find("price")) {
-            scenario.price = PriceConfig{object(*price, "price").real("usd_per_gpu_hour", any_nonnegative)};
         }
         read_published(scenario.published);
         return scenario;
     }
 
+    /// What a calibration has, too.
+    void read_measured(Scenario& scenario) {
+        read_workers(scenario.pipeline.workers);
+        read_groups(scenario.pipeline.groups);
+        read_reward(scenario.pipeline.reward);
+        read_trainers(scenario.pipeline.trainers);
+        read_weight_sync(scenario.pipeline.weight_sync);
+        if (const JsonNode* noise = root_.find("noise")) {
+            scenario.pipeline.noise = read_noise(*noise, diagnostics_);
+        }
+        if (const JsonNode* price = root_.find("price")) {
+            scenario.price = PriceConfig{object(*price, "price").real("usd_per_gpu_hour", any_nonnegative)};
+        }
+    }
+
    private:
     ObjectReader object(const JsonNode& node, const std::string& path) {
-        return ObjectReader(node, path, path, diagnostics_);
+        return ObjectReader(node, path, path, diagnostics_, vocabulary_);
     }
 
     void read_horizon(HorizonConfig& horizon) {
@@ -240,10 +248,15 @@ class ScenarioDecoder {
     }
 
     const JsonNode& root_;
+    const Vocabulary& vocabulary_;
     Diagnostics& diagnostics_;
 };
 
 }  // namespace
+
+void read_measured(const JsonNode& root, const Vocabulary& vocabulary, Scenario& scenario, Diagnostics& diagnostics) {
+    ScenarioDecoder(root, vocabulary, diagnostics).read_measured(scenario);
+}
 
 Scenario decode_scenario(std::string_view text, const std::string& file_name,
                          const std::vector<std::string>& overrides) {
@@ -259,12 +272,16 @@ Scenario decode_scenario(std::string_view text, const std::string& file_name,
         const JsonNode* families = root.find("families");
         diagnostics.report(families != nullptr ? families->key_place : root.value_place, "families",
                            "a sweep over scenarios, not a scenario", R"("millrace sweep" runs it)");
+    }
+    if (is_calibration(root)) {
+        diagnostics.report(root.find("sources")->key_place, "sources", "this is a calibration, not a scenario",
+                           R"("millrace plan" makes scenarios from it)");
         diagnostics.throw_if_any();
     }
     if (root.kind == JsonNode::Kind::object) {
         fill_scenario_defaults(root);
     }
-    Scenario scenario = ScenarioDecoder(root, diagnostics).decode();
+    Scenario scenario = ScenarioDecoder(root, scenario_vocabulary(), diagnostics).decode();
     check_consistency(root, scenario, diagnostics);
     diagnostics.throw_if_any();
     scenario.resolved_json = resolved_json(std::move(root));

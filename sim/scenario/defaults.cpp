@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "sim/scenario/calibration.h"
+
 namespace millrace {
 namespace {
 
@@ -93,6 +95,11 @@ void fill_scenario_defaults(JsonNode& root) {
 void fill_learn_defaults(JsonNode& root) {
     fill(root, learn_vocabulary(), [](const ObjectShape&, const KeyRule&) { return true; });
     fill_dependent_learner_defaults(root);
+}
+
+void fill_calibration_defaults(JsonNode& root) {
+    fill(root, calibration_vocabulary(), [](const ObjectShape&, const KeyRule&) { return true; });
+    fill_dependent_scenario_defaults(root);
 }
 
 void fill_default_kinds(JsonNode& root, const Vocabulary& vocabulary) {

@@ -10,6 +10,7 @@ namespace millrace {
 /// stands, for error messages, where the object that misses it does.
 void fill_scenario_defaults(JsonNode& root);
 void fill_learn_defaults(JsonNode& root);
+void fill_calibration_defaults(JsonNode& root);
 
 /// Adds the absent objects whose default is one of their kinds, so that overrides can change a key of them.
 void fill_default_kinds(JsonNode& root, const Vocabulary& vocabulary);

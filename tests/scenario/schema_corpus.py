@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Holds the JSON Schemas of scenario, learn and sweep files against the corpora that their decoders are tested with.
+"""Holds the JSON Schemas of all kinds of files against the corpora that their decoders are tested with.
 
 A schema is what editors check while a file is written; the decoder is what millrace believes. Both must accept the same
 files, and where the schema cannot see a fault, expected.tsv says so. Needs python3-jsonschema.
@@ -189,6 +189,8 @@ def main():
     failures += failures_of(SCHEMAS / "learn.schema.json", CORPUS / "learn", learners, 12, 3, 60)
     sweeps = sorted([*(scenarios / "sweeps").glob("*.json"), *(scenarios / "learn" / "families").glob("*.json")])
     failures += failures_of(SCHEMAS / "sweep.schema.json", CORPUS / "sweep", sweeps, 5, 10, 100)
+    calibrations = sorted((scenarios / "calibrations").glob("*.json"))
+    failures += failures_of(SCHEMAS / "calibration.schema.json", CORPUS / "calibration", calibrations, 3, 3, 40)
     for failure in failures:
         print(failure, file=sys.stderr)
     return 1 if failures else 0

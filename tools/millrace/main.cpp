@@ -18,6 +18,7 @@
 #include "tools/millrace/merge_command.h"
 #include "tools/millrace/options.h"
 #include "tools/millrace/pareto_command.h"
+#include "tools/millrace/plan_command.h"
 #include "tools/millrace/plot_command.h"
 #include "tools/millrace/run_command.h"
 #include "tools/millrace/sweep_command.h"
@@ -114,8 +115,9 @@ int explain_usage_error(const CLI::App& app, const CLI::ParseError& error, const
     if (where == &app && !words.empty() && !words.front().starts_with("-")) {
         std::cerr << "there is no subcommand \"" << words.front() << "\"." << suggestion(app, words.front());
     } else if (where == &app && words.empty()) {
-        std::cerr << "a subcommand is needed: run, sweep, merge, pareto, explain, plot, report, learn, warm-start, design, "
-                     "validate, devices or schema.";
+        std::cerr
+            << "a subcommand is needed: run, plan, explain, sweep, merge, pareto, plot, report, learn, warm-start, "
+               "design, validate, devices or schema.";
     } else {
         std::string unknown;
         for (const std::string& word : words) {
@@ -313,9 +315,39 @@ int run(int argc, char** argv) {
         ->capture_default_str();
     SharedOptions::add_format(design, design_options.format);
 
+    PlanCommandOptions plan_options;
+    SharedOptions plan_shared;
+    std::string plan_gpus;
+    CLI::App* plan = app.add_subcommand("plan", "Choose split, store and weight synchronisation for a calibration");
+    plan_shared.add_input(plan, plan_options.calibration, "--profile", "Calibration file (JSON)");
+    plan->add_option("--gpus", plan_gpus, "GPUs to split between workers and trainers")->type_name("N")->required();
+    plan->add_flag("--at-most", plan_options.at_most, "Fewer GPUs will do, too");
+    plan->add_option("--minimize", plan_options.minimize, "What shall be least")
+        ->check(CLI::IsMember({"usd_to_target", "gpu_s_to_target", "usd_per_update", "update_period_s"}))
+        ->capture_default_str();
+    plan->add_option("--max-staleness", plan_options.max_staleness, "Largest staleness/mean")
+        ->type_name("VERSIONS")
+        ->check(CLI::NonNegativeNumber);
+    plan->add_option("--max-staleness-p99", plan_options.max_staleness_p99, "Largest staleness/p99")
+        ->type_name("VERSIONS")
+        ->check(CLI::NonNegativeNumber);
+    plan->add_option("--store", plan_options.store, "Which stores to consider")
+        ->check(CLI::IsMember({"any", "transfer_queue", "replay_buffer"}))
+        ->capture_default_str();
+    plan->add_option("--seed", plan_shared.seed, "Seed of all random numbers")->type_name("N");
+    plan_shared.add_jobs(plan);
+    plan->add_option("--format", plan_options.format, "What standard output shows")
+        ->check(CLI::IsMember({"table", "json"}))
+        ->capture_default_str();
+    plan->add_option("--out", plan_options.out, "Write recommended.json, a scenario, and plan.json into DIR")
+        ->type_name("DIR")
+        ->check(file_name);
+    plan->add_flag("--quiet", plan_options.quiet, "No progress on standard error");
+
     ValidateOptions validate_options;
-    CLI::App* validate = app.add_subcommand("validate", "Check scenario, learn and sweep files without running them");
-    validate->add_option("file", validate_options.files, "Scenario, learn and sweep files (JSON)")->required();
+    CLI::App* validate = app.add_subcommand("validate", "Check files of any kind without running them");
+    validate->add_option("file", validate_options.files, "Scenarios, learn files, sweeps and calibrations (JSON)")
+        ->required();
     validate->add_option("--set", validate_options.overrides, "Override one value; repeatable")
         ->type_name("PATH=VALUE")
         ->allow_extra_args(false);
@@ -347,9 +379,9 @@ int run(int argc, char** argv) {
     const CLI::App* devices = app.add_subcommand("devices", "Say what a model can be trained on here");
 
     std::string schema_of = "scenario";
-    CLI::App* schema = app.add_subcommand("schema", "Print the JSON Schema of scenario, learn or sweep files");
+    CLI::App* schema = app.add_subcommand("schema", "Print the JSON Schema of a kind of file");
     schema->add_option("kind", schema_of, "Kind of file")
-        ->check(CLI::IsMember({"scenario", "learn", "sweep"}))
+        ->check(CLI::IsMember({"scenario", "learn", "sweep", "calibration"}))
         ->capture_default_str();
 
     const std::vector<std::string> words(argv + 1, argv + argc);
@@ -403,6 +435,15 @@ int run(int argc, char** argv) {
         pareto_options.confidence = share("--confidence", confidence);
         return pareto_command(pareto_options);
     }
+    if (plan->parsed()) {
+        constexpr std::int64_t most_gpus = 100'000;
+        plan_options.gpus = whole_number("--gpus", plan_gpus, 2, most_gpus);
+        if (plan->count("--seed") > 0) {
+            plan_options.seed = static_cast<std::uint64_t>(whole_number("--seed", plan_shared.seed, 0, largest_seed));
+        }
+        plan_options.jobs = plan_shared.threads();
+        return plan_command(plan_options);
+    }
     if (validate->parsed()) {
         return validate_command(validate_options);
     }
@@ -416,9 +457,10 @@ int run(int argc, char** argv) {
         std::cout << devices_report();
     }
     if (schema->parsed()) {
-        std::cout << (schema_of == "learn"   ? learn_schema_json
-                      : schema_of == "sweep" ? sweep_schema_json
-                                             : scenario_schema_json);
+        std::cout << (schema_of == "learn"         ? learn_schema_json
+                      : schema_of == "sweep"       ? sweep_schema_json
+                      : schema_of == "calibration" ? calibration_schema_json
+                                                   : scenario_schema_json);
     }
     return exit_done;
 }

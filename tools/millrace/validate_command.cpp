@@ -2,6 +2,7 @@
 
 #include <iostream>
 
+#include "sim/scenario/calibration.h"
 #include "sim/scenario/decode.h"
 #include "sim/scenario/diagnostics.h"
 #include "sim/scenario/input_file.h"
@@ -50,6 +51,10 @@ Valid check(const std::string& file, const std::vector<std::string>& overrides) 
     if (is_learn_file(text)) {
         const LearnFile learn = decode_learn_file(text, file, overrides);
         return {learn.name, learn.resolved_json, ""};
+    }
+    if (is_calibration(text)) {
+        const Calibration calibration = decode_calibration(text, file, overrides);
+        return {calibration.name, calibration.resolved_json, ""};
     }
     const Scenario scenario = decode_scenario(text, file, overrides);
     return {scenario.name, scenario.resolved_json, ""};

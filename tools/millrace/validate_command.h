@@ -1,4 +1,4 @@
-// `millrace validate`: read scenarios, learn files and sweep files and say what is wrong with them, without running anything.
+// `millrace validate`: read files of any kind and say what is wrong with them, without running anything.
 #pragma once
 
 #include <string>

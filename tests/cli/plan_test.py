@@ -1,0 +1,111 @@
+#!/usr/bin/python3
+"""`millrace plan` as somebody calls it:  plan_test.py MILLRACE SOURCE_DIR [unittest arguments]"""
+import json
+
+from case import ROOT, CommandCase, main
+
+CALIBRATION = {
+    "name": "small",
+    "sources": [
+        {"path": part, "text": "made up", "where": "this test"}
+        for part in ("workers", "groups", "trainers", "noise", "price")
+    ],
+    "workers": {
+        "slots": 4,
+        "service": {"kind": "first_order", "gpu_s_per_rollout": {"kind": "lognormal", "mean": 3, "cv": 0.5}},
+    },
+    "groups": {"size": 4},
+    "trainers": {"batch": 16, "service": {"kind": "fixed", "gpu_s_per_update": 16}},
+    "noise": {"sigma2": {"kind": "floor_growth", "floor": 1, "growth": 0.1}, "rho": 0.1},
+    "price": {"usd_per_gpu_hour": 3.6},
+    "target": {"on_policy_updates": 100, "source": "this test"},
+}
+
+
+class PlanTest(CommandCase):
+    def setUp(self):
+        super().setUp()
+        self.calibration = self.write("cal.json", json.dumps(CALIBRATION, indent=2))
+
+    def plan(self, *arguments, expect=0):
+        out, _ = self.call("plan", "--gpus", 8, "--profile", self.calibration, "--quiet", *arguments, expect=expect)
+        return out
+
+    def test_recommendation_runs_and_gives_its_numbers_again(self):
+        plan = json.loads(self.plan("--format", "json", "--out", "made"))
+        best = plan["recommended"]
+        design = best["design"]
+        self.assertEqual(design["workers"] + design["trainers"], 8)
+        self.assertEqual(plan, json.loads(self.read("made/plan.json")))
+        self.call("validate", "made/recommended.json")
+        result = json.loads(self.call("run", "made/recommended.json", "--format", "json")[0])
+        for key in ("time/update_period_s", "noise/relative_variance", "staleness/mean", "replay/mean"):
+            self.assertEqual(result["metrics"][key], best["metrics"][key], key)
+        # USD to the target, put together from its parts.
+        metrics = {key: value["mean"] for key, value in best["metrics"].items()}
+        self.assertAlmostEqual(
+            best["objective"]["mean"] / (metrics["compute/usd_per_update"] * 100 * metrics["noise/relative_variance"]),
+            1, delta=0.01)
+
+    def test_what_is_said_beside_it(self):
+        plan = json.loads(self.plan("--format", "json"))
+        self.assertGreaterEqual(len(plan["deviations"]), 4)
+        for other in plan["deviations"]:
+            changed = sum(other["design"][key] != plan["recommended"]["design"][key]
+                          for key in ("trainers", "store", "weight_sync_every"))
+            self.assertEqual(changed, 1, other["what"])
+        self.assertTrue(plan["why"]["period"])
+        variance = plan["why"]["variance"]
+        self.assertAlmostEqual(variance["all"], plan["recommended"]["metrics"]["noise/relative_variance"]["mean"])
+        self.assertGreaterEqual(variance["reuse"], variance["repeats"])
+        table = self.plan()
+        for part in ("Why this fast:", "One step away", "Runner-ups:", plan["answer"]):
+            self.assertIn(part, table)
+
+    def test_number_of_threads_changes_nothing(self):
+        self.assertEqual(self.plan("--format", "json", "--jobs", 1), self.plan("--format", "json", "--jobs", 3))
+
+    def test_limits_stores_and_changes(self):
+        fresh = json.loads(self.plan("--format", "json", "--max-staleness", 1))
+        self.assertLessEqual(fresh["recommended"]["metrics"]["staleness/mean"]["mean"], 1)
+        queue = json.loads(self.plan("--format", "json", "--store", "transfer_queue"))
+        self.assertEqual(queue["recommended"]["design"]["store"]["kind"], "transfer_queue")
+        dear = json.loads(self.plan("--format", "json", "--set", "price.usd_per_gpu_hour=36"))
+        plain = json.loads(self.plan("--format", "json"))
+        self.assertEqual(dear["recommended"]["design"], plain["recommended"]["design"])
+        self.assertAlmostEqual(dear["recommended"]["objective"]["mean"] / plain["recommended"]["objective"]["mean"], 10)
+
+    def test_no_design_meets_the_limit(self):
+        out = self.plan("--store", "replay_buffer", "--max-staleness", 0.1, "--out", "made", expect=1)
+        self.assertIn("No design on 8 GPUs keeps staleness/mean at most 0.1", out)
+        self.assertIn("The nearest found is W = ", out)
+        self.assertFalse((self.directory / "made/recommended.json").exists())
+        self.assertIsNone(json.loads(self.read("made/plan.json"))["recommended"])
+
+    def test_bad_questions_and_files(self):
+        profile = ("--profile", self.calibration)
+        self.refused("plan", *profile, "--gpus", 1, code=2, says="--gpus takes a whole number from 2")
+        self.refused("plan", *profile, code=2, says="--gpus")
+        self.refused("plan", "--gpus", 8, code=2, says="--profile")
+        self.refused("plan", *profile, "--gpus", 8, "--minimize", "usd", code=2, says="usd_to_target")
+        self.refused("plan", *profile, "--gpus", 8, "--max-stalness", 3, code=2, says="--max-staleness")
+        self.refused("plan", *profile, "--gpus", 8, "--max-staleness", -1, code=2, says="--max-staleness")
+        self.refused("plan", *profile, "--gpus", 8, "--set", "workers.count=3", code=3, says="workers.count")
+        self.refused("plan", "--profile", ROOT / "scenarios/quickstart.json", "--gpus", 8, code=3,
+                     says=["quickstart.json:", "this is a scenario, not a calibration"])
+        self.refused("run", self.calibration, code=3, says="this is a calibration, not a scenario")
+        free = {key: value for key, value in CALIBRATION.items() if key != "price"}
+        free["sources"] = [source for source in free["sources"] if source["path"] != "price"]
+        self.refused("plan", "--profile", self.write("free.json", json.dumps(free)), "--gpus", 8, code=2,
+                     says="price.usd_per_gpu_hour")
+
+    def test_calibrations_are_validated_and_have_a_schema(self):
+        self.assertIn("ok (small)", self.call("validate", self.calibration)[0])
+        schema = self.call("schema", "calibration")[0]
+        self.assertEqual(schema.encode(), (ROOT / "scenarios/schema/calibration.schema.json").read_bytes())
+        for shipped in sorted((ROOT / "scenarios/calibrations").glob("*.json")):
+            self.call("validate", shipped)
+
+
+if __name__ == "__main__":
+    main()
