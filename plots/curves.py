@@ -8,7 +8,7 @@ from figure_style import (GREY, LOOKS, PALE, BadInput, BadRequest, Reading, clip
 def arguments(parser):
     parser.add_argument("results", nargs="+", metavar="RESULT.json",
                         help="result of millrace run with a learner, or of millrace learn")
-    parser.add_argument("--metric", default="learner/pass@1", help="what to draw (%(default)s)")
+    parser.add_argument("--metric", action="append", help="what to draw (learner/pass@1); repeatable: a panel for each")
     parser.add_argument("--against", metavar="KEY", help="x-axis: compute/units, compute/reserved_gpu_s, "
                         "time/wall_s or update (compute/units where there is one)")
     parser.add_argument("--label", action="append", default=[], metavar="TEXT",
@@ -27,20 +27,22 @@ def make(options):
         raise BadRequest(f"at most {len(LOOKS)} curves can be told apart in a figure, not {len(options.results)}")
     results = [(path, load_json(path)) for path in options.results]
     against = options.against
-    names, lines = [], []
+    metrics = options.metric or ["learner/pass@1"]
+    names, panels = [], [[] for _ in metrics]
     for path, result in results:
         with Reading(path):
             seeds = seeds_of(path, result)
             if against is None:
                 against = "compute/units" if "compute/units" in seeds[0] else "update"
-            for key in (against, options.metric):
+            for key in (against, *metrics):
                 if key not in seeds[0]:
                     known = ", ".join(k for k in seeds[0] if "/" in k or k == "update")
                     raise BadRequest(f"{path} has no curve of {key}; it has {known}")
             names.append(str(result["scenario" if "scenario" in result else "settings"]["name"]))
-            lines.append(quartiles(path, seeds, against, options.metric, options.smooth))
-    story = {"labels": distinct_names(options.results, names, options.label), "lines": lines, "against": against,
-             "metric": options.metric, "smooth": options.smooth, "target": options.target, "title": options.title}
+            for lines, metric in zip(panels, metrics):
+                lines.append(quartiles(path, seeds, against, metric, options.smooth))
+    story = {"labels": distinct_names(options.results, names, options.label), "panels": list(zip(metrics, panels)),
+             "against": against, "smooth": options.smooth, "target": options.target, "title": options.title}
     return draw(story), rows(story)
 
 
@@ -91,56 +93,67 @@ def reached(line, target):
 
 def rows(story):
     yield "label", story["against"], "metric", "median", "quartile_1", "quartile_3", "seeds"
-    for label, line in zip(story["labels"], story["lines"]):
-        for x, first, median, third in zip(line["x"], *line["quartiles"]):
-            yield label, float(x), story["metric"], float(median), float(first), float(third), line["seeds"]
+    for metric, lines in story["panels"]:
+        for label, line in zip(story["labels"], lines):
+            for x, first, median, third in zip(line["x"], *line["quartiles"]):
+                yield label, float(x), metric, float(median), float(first), float(third), line["seeds"]
 
 
 def draw(story):
-    figure = new_figure(9.6, 5.6)
-    counts = sorted({line["seeds"] for line in story["lines"]})
+    """A panel per metric beside each other; the names of the lines stand at the ends of the last one."""
+    panels = story["panels"]
+    figure = new_figure(9.6 + 5.6 * (len(panels) - 1), 5.6)
+    counts = sorted({line["seeds"] for _, lines in panels for line in lines})
     seeds = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     subtitle = "one seed per line" if counts == [1] else f"median of {seeds}, shaded from first to third quartile"
     if story["smooth"] > 1:
         subtitle += f"; each point the mean of {story['smooth']} evaluations"
     if story["target"] is not None:
         subtitle += f"; hollow: the median first reaches {short_number(story['target'])}"
-    top = title(figure, story["title"] or metric_title(story["metric"]), [subtitle])
+    top = title(figure, story["title"] or ", ".join(metric_title(metric) for metric, _ in panels), [subtitle])
 
     texts = []
-    for label, line in zip(story["labels"], story["lines"]):
+    for label, line in zip(story["labels"], panels[-1][1]):
         text = clipped(label, 40)
         if story["target"] is not None:
             at = reached(line, story["target"])
             text += f"\n  {short_number(story['target'])} " + (f"at {short_number(at)}" if at is not None else "never")
         texts.append(text)
+    left = 0.085 * 9.6 / figure.get_figwidth()
     widest = max(text_size(figure, text, size=10, weight="bold")[0] for text in texts) / figure.bbox.width
     right = max(0.5, 1 - widest - 0.045)
-    axes = figure.add_axes((0.085, 0.115, right - 0.085, top - 0.115))
+    width = (right - left - left * (len(panels) - 1)) / len(panels)
+    for i, (metric, lines) in enumerate(panels):
+        axes = figure.add_axes((left + i * (width + left), 0.115, width, top - 0.115))
+        draw_panel(axes, lines, story, f"{i}-" if i > 0 else "")
+        if story["title"] or len(panels) > 1:  # otherwise the heading says it
+            axes.set_ylabel(metric_title(metric))
+    ends = [(line["x"][-1], line["quartiles"][1][-1]) for line in panels[-1][1]]
+    label_ends(axes, ends, texts, [look[0] for look in LOOKS[:len(texts)]])
+    return figure
+
+
+def draw_panel(axes, lines, story, panel):
+    """`panel` begins the number in the ids of marks, so that each mark has its own."""
     axes.grid(axis="y", color=PALE, linewidth=0.8)
     axes.set_axisbelow(True)
-    for i, line in enumerate(story["lines"]):
+    for i, line in enumerate(lines):
         colour, marker, dash = LOOKS[i]
         first, median, third = line["quartiles"]
         if line["seeds"] > 1:
-            axes.fill_between(line["x"], first, third, color=colour, alpha=0.18, linewidth=0, gid=f"band-{i}")
-        axes.plot(line["x"], median, color=colour, linestyle=dash, linewidth=2, gid=f"line-{i}")
-        axes.plot(line["x"][-1], median[-1], marker, color=colour, markersize=6, gid=f"end-{i}", clip_on=False,
+            axes.fill_between(line["x"], first, third, color=colour, alpha=0.18, linewidth=0, gid=f"band-{panel}{i}")
+        axes.plot(line["x"], median, color=colour, linestyle=dash, linewidth=2, gid=f"line-{panel}{i}")
+        axes.plot(line["x"][-1], median[-1], marker, color=colour, markersize=6, gid=f"end-{panel}{i}", clip_on=False,
                   zorder=4)
     if story["target"] is not None:
         axes.axhline(story["target"], color=GREY, linewidth=0.9, linestyle=(0, (1, 2)))
-        for i, line in enumerate(story["lines"]):
+        for i, line in enumerate(lines):
             at = reached(line, story["target"])
             if at is not None:
                 axes.plot(at, story["target"], LOOKS[i][1], color=LOOKS[i][0], markerfacecolor="white", markersize=7,
-                          zorder=4, gid=f"target-{i}")
-    axes.set_xlim(0, max(line["x"][-1] for line in story["lines"]))
+                          zorder=4, gid=f"target-{panel}{i}")
+    axes.set_xlim(0, max(line["x"][-1] for line in lines))
     axes.set(xlabel=metric_title(story["against"]))
-    if story["title"]:  # otherwise the heading says it
-        axes.set_ylabel(metric_title(story["metric"]))
     plain_ticks(axes.xaxis)
     plain_ticks(axes.yaxis)
     axes.margins(y=0.06)
-    ends = [(line["x"][-1], line["quartiles"][1][-1]) for line in story["lines"]]
-    label_ends(axes, ends, texts, [look[0] for look in LOOKS[:len(texts)]])
-    return figure

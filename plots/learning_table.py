@@ -66,7 +66,8 @@ def samples_of(rows):
 def short(value):
     """The value of an axis in a cell: of an object its numbers and words without their names, but for the kind."""
     if isinstance(value, dict):
-        return " ".join(str(part) if key == "kind" else f"{key} {part}" for key, part in value.items())
+        rest = [f"{key} {part}" for key, part in value.items() if key != "kind"]
+        return " ".join([value["kind"], *rest] if "kind" in value else rest)
     return str(value)
 
 

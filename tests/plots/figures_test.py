@@ -251,6 +251,13 @@ class FigureTest(unittest.TestCase):
         self.assertAlmostEqual(curves.reached(line, 4), 2.5)
         self.assertIsNone(curves.reached(line, 5.1))
 
+    def test_a_panel_for_each_metric(self):
+        self.plot("curves", self.path("learn-a.json"), self.path("learn-b.json"), "--metric", "learner/greedy",
+                  "--metric", "update", "--out", self.path("panels"))
+        for kind in ("line", "band", "end"):
+            self.assertEqual(self.marks("panels", kind), 4)
+        self.assertEqual({row["metric"] for row in self.rows("panels")}, {"learner/greedy", "update"})
+
     def test_curves_of_millrace_learn(self):
         """Its results hold a list per replication, evaluated at the same updates."""
         self.write("alone.json", {"millrace_learn_result": 1, "settings": {"name": "alone"}, "curves": {
