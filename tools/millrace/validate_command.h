@@ -1,4 +1,4 @@
-// `millrace validate`: read scenarios, learn files and calibrations and say what is wrong with them, without running anything.
+// `millrace validate`: read scenarios, learn files and calibrations and say what is wrong with them; nothing is run.
 #pragma once
 
 #include <string>
