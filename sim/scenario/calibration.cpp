@@ -150,8 +150,8 @@ class CalibrationDecoder {
     void check_path(const ObjectReader& reader, const std::string& path) {
         const std::string_view part = std::string_view(path).substr(0, path.find('.'));
         const bool measured = std::find(measured_parts.begin(), measured_parts.end(), part) != measured_parts.end();
-        if (measured && find_path(root_, path) != nullptr) {
-            return;
+        if (measured && (find_path(root_, path) != nullptr || !diagnostics_.clean(path))) {
+            return;  // what is missing has been reported
         }
         std::vector<std::string> paths;
         for (const std::string_view known : measured_parts) {

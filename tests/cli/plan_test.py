@@ -90,6 +90,10 @@ class PlanTest(CommandCase):
         self.refused("plan", *profile, "--gpus", 8, "--minimize", "usd", code=2, says="usd_to_target")
         self.refused("plan", *profile, "--gpus", 8, "--max-stalness", 3, code=2, says="--max-staleness")
         self.refused("plan", *profile, "--gpus", 8, "--max-staleness", -1, code=2, says="--max-staleness")
+        self.refused("plan", *profile, "--gpus", 8, "--max-staleness", "nan", code=2, says="--max-staleness")
+        own = self.write("recommended.json", json.dumps(CALIBRATION))
+        self.refused("plan", "--profile", own, "--gpus", 8, "--out", ".", code=2, says="overwrite the calibration")
+        self.assertEqual(json.loads(self.read("recommended.json")), CALIBRATION)
         self.refused("plan", *profile, "--gpus", 8, "--set", "workers.count=3", code=3, says="workers.count")
         self.refused("plan", "--profile", ROOT / "scenarios/quickstart.json", "--gpus", 8, code=3,
                      says=["quickstart.json:", "this is a scenario, not a calibration"])

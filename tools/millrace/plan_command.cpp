@@ -1,5 +1,6 @@
 #include "tools/millrace/plan_command.h"
 
+#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -14,7 +15,15 @@
 namespace millrace {
 namespace {
 
+void require_number(const char* option, const std::optional<double>& limit) {
+    if (limit && !std::isfinite(*limit)) {
+        throw UsageError(std::string(option) + " takes a number of versions");
+    }
+}
+
 PlanQuestion question_of(const PlanCommandOptions& options, const Calibration& calibration) {
+    require_number("--max-staleness", options.max_staleness);
+    require_number("--max-staleness-p99", options.max_staleness_p99);
     PlanQuestion question;
     question.gpus = options.gpus;
     question.at_most = options.at_most;
@@ -36,11 +45,17 @@ struct PlanFiles {
     std::unique_ptr<SafeFile> scenario;
     std::unique_ptr<SafeFile> plan;
 
-    explicit PlanFiles(const std::string& folder) {
+    PlanFiles(const std::string& folder, const std::string& input) {
         if (folder.empty()) {
             return;
         }
         std::error_code failed;
+        for (const char* name : {"recommended.json", "plan.json"}) {
+            if (std::filesystem::equivalent(std::filesystem::path(folder) / name, input, failed)) {
+                throw UsageError("writing " + std::string(name) + " into " + folder +
+                                 " would overwrite the calibration");
+            }
+        }
         std::filesystem::create_directories(folder, failed);
         if (failed) {
             throw UsageError("cannot make the folder " + folder + ": " + failed.message());
@@ -67,7 +82,7 @@ struct PlanFiles {
 int plan_command(const PlanCommandOptions& options) {
     const Calibration calibration = load_calibration(options.calibration.file, options.calibration.overrides);
     const PlanQuestion question = question_of(options, calibration);
-    const PlanFiles files(options.out);
+    const PlanFiles files(options.out, options.calibration.file);
     PlanControl control;
     control.jobs = options.jobs;
     control.interrupt = &interrupted();
