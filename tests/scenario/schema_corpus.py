@@ -188,7 +188,7 @@ def main():
     failures = failures_of(SCHEMAS / "scenario.schema.json", CORPUS, pipelines, 15, 15, 45)
     failures += failures_of(SCHEMAS / "learn.schema.json", CORPUS / "learn", learners, 12, 3, 60)
     sweeps = sorted([*(scenarios / "sweeps").glob("*.json"), *(scenarios / "learn" / "families").glob("*.json")])
-    failures += failures_of(SCHEMAS / "sweep.schema.json", CORPUS / "sweep", sweeps, 5, 10, 100)
+    failures += failures_of(SCHEMAS / "sweep.schema.json", CORPUS / "sweep", sweeps, 5, 12, 100)
     calibrations = sorted((scenarios / "calibrations").glob("*.json"))
     failures += failures_of(SCHEMAS / "calibration.schema.json", CORPUS / "calibration", calibrations, 3, 3, 40)
     for failure in failures:
