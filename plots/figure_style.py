@@ -42,6 +42,7 @@ METRICS = {
     "compute/units": "Compute, units (one unit = training of one batch)",
     "compute/usd_per_update": "USD per update",
     "learner/compute_to_target": "Compute to the target, units",
+    "learner/compute_spent": "Compute spent, units",
     "learner/entropy": "Entropy, nats per token",
     "learner/greedy": "Accuracy of greedy answers",
     "learner/pass@1": "pass@1",

@@ -188,7 +188,8 @@ def draw_key(figure, story, top):
         volume = story["hypervolumes"].get(name) or {}
         text = clipped(name, 30)
         if volume.get("value") is not None:
-            text += f"   hypervolume {number(volume['value'], 3)}"
+            corrected = volume.get("mean", volume["value"])  # for the bias of picking the best means
+            text += f"   hypervolume {number(corrected, 3)}"
             if volume.get("half_width") is not None:
                 text += f" ± {number(volume['half_width'], 2)}"
         dash = LOOKS[i][2] if len(story["families"]) > 1 else "none"

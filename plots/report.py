@@ -80,8 +80,7 @@ def summary(study):
 
 def volume_text(name, volume):
     if volume.get("half_width") is not None and volume.get("mean") is not None:
-        return f"{name} {number(volume['value'])} (mean over replications {number(volume['mean'])} ± " \
-               f"{number(volume['half_width'], 2)})"
+        return f"{name} {number(volume['mean'])} ± {number(volume['half_width'], 2)}"
     return f"{name} {number(volume['value'])}" + (f" ({volume['note']})" if volume.get("note") else "")
 
 
@@ -90,6 +89,7 @@ def command(design):
     words = ["millrace", "run", str(design.get("base", "SCENARIO.json"))]
     for one in design["set"]:
         words += ["--set", str(one)]
+    words += ["--replications", str(design["replications"])] if design.get("replications") else []
     return " ".join(shlex.quote(word) for word in words)
 
 

@@ -47,7 +47,9 @@ ObjectivePoint default_reference(std::span<const ObjectivePoint> means) {
             best = std::min(best, point[j]);
             worst = std::max(worst, point[j]);
         }
-        const double scale = worst > best ? worst - best : worst != 0.0 ? std::abs(worst) : 10.0;
+        const double size = std::max(std::abs(best), std::abs(worst));
+        // Points that differ by rounding alone span nothing.
+        const double scale = worst - best > 1e-12 * size ? worst - best : size > 0.0 ? size : 10.0;
         reference[j] = worst + 0.1 * scale;
     }
     return reference;

@@ -21,14 +21,23 @@ struct Difference {
     bool equal = false;  ///< and that is 0
 };
 
+/// Numbers that differ by rounding alone are equal: a difference that is the same in all replications counts as
+/// certain.
+constexpr double rounding = 1e-12;
+
+double apart(double q, double d) {
+    const double difference = q - d;
+    return std::abs(difference) > rounding * std::max(std::abs(q), std::abs(d)) ? difference : 0.0;
+}
+
 Difference compare(std::span<const double> d, std::span<const double> q) {
     const std::size_t n = d.size();
     double sum = 0.0;
     bool same = true;
-    const double first = q[0] - d[0];
+    const double first = apart(q[0], d[0]);
     for (std::size_t r = 0; r < n; ++r) {
-        sum += q[r] - d[r];
-        same = same && q[r] - d[r] == first;
+        sum += apart(q[r], d[r]);
+        same = same && apart(q[r], d[r]) == first;
     }
     Difference result;
     if (same) {
@@ -41,7 +50,7 @@ Difference compare(std::span<const double> d, std::span<const double> q) {
     const double mean = sum / count;
     double squares = 0.0;
     for (std::size_t r = 0; r < n; ++r) {
-        const double deviation = q[r] - d[r] - mean;
+        const double deviation = apart(q[r], d[r]) - mean;
         squares += deviation * deviation;
     }
     result.t = mean / std::sqrt(squares / (count * (count - 1.0)));

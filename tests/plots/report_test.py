@@ -168,7 +168,8 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(row["ring"], [designs[3]["metrics"][one["metric"]]["mean"] for one in synthetic.OBJECTIVES])
         self.assertEqual([round(x, 9) for x in row["heat"]], [1, 0])  # 4:4 is second from the left, N = 64 the lowest
         self.assertEqual(row["command"], "millrace run ../paper/qwen2.5-7b-6-2.json --set workers.count=4 "
-                                         "--set trainers.count=4 --set store.capacity=64")
+                                         "--set trainers.count=4 --set store.capacity=64 --replications "
+                                         f"{designs[3]['replications']}")
         self.assertIn(row["copied"], ("copied", "press Ctrl+C to copy"))
         self.assertEqual(row["hash"], "#design=" + ids[3])
         self.assertEqual(found["afterPoint"]["selected"], [ids[12]])

@@ -55,6 +55,15 @@ constexpr Membership undecided = Membership::undecided;
 
 }  // namespace
 
+TEST_CASE("what differs by rounding alone is equal") {
+    // The last bit of a metric may depend on how long a run was; on the other objective the second is clearly better.
+    const double cost = 0.3184713375796178;
+    const double same_cost = std::nextafter(cost, 1.0);
+    const ObjectiveSamples worse{{{cost, cost, cost}, {1.11, 1.12, 1.13}}};
+    const ObjectiveSamples better{{{same_cost, same_cost, same_cost}, {1.05, 1.06, 1.07}}};
+    CHECK(memberships({worse, better}) == std::vector{out, in});
+}
+
 TEST_CASE("differences without variance are decided exactly") {
     const ObjectiveSamples good{{{1.0, 1.0}, {3.0, 5.0}}};
     const ObjectiveSamples copy = good;

@@ -436,8 +436,10 @@ int run(int argc, char** argv) {
         return pareto_command(pareto_options);
     }
     if (plan->parsed()) {
-        constexpr std::int64_t most_gpus = 100'000;
-        plan_options.gpus = whole_number("--gpus", plan_gpus, 2, most_gpus);
+        // Splits are counted up to the number of GPUs, and with --at-most up to its square.
+        const std::int64_t most_gpus = plan_options.at_most ? 256 : 10'000;
+        plan_options.gpus =
+            whole_number(plan_options.at_most ? "--gpus with --at-most" : "--gpus", plan_gpus, 2, most_gpus);
         if (plan->count("--seed") > 0) {
             plan_options.seed = static_cast<std::uint64_t>(whole_number("--seed", plan_shared.seed, 0, largest_seed));
         }

@@ -14,6 +14,7 @@
 #include "sim/sweep/sweep_rows.h"
 #include "tools/millrace/pareto_table.h"
 #include "tools/millrace/safe_file.h"
+#include "tools/millrace/sweep_folder.h"
 
 namespace millrace {
 namespace {
@@ -27,23 +28,19 @@ struct SweepFolder {
 };
 
 SweepFolder read_folder(const std::string& folder) {
-    const std::string sweep_file = folder + "/sweep.json";
-    const std::string rows_file = folder + "/merged.jsonl";
-    if (!fs::exists(sweep_file)) {
-        throw UsageError(folder + " is not the folder of a sweep: it has no sweep.json");
-    }
-    if (!fs::exists(rows_file)) {
+    const std::string rows_file = merged_rows_file(folder);
+    if (fs::exists(folder + "/sweep.json") && !fs::exists(rows_file)) {
         throw UsageError(folder + " has no merged.jsonl yet: let its sweep finish, or run millrace merge " + folder);
     }
     SweepFolder result;
-    const auto document = nlohmann::json::parse(read_input_file(sweep_file), nullptr, false);
-    if (!document.is_object() || !document.contains("sweep") || !document.contains("sweep_hash") ||
-        !document["sweep_hash"].is_string()) {
-        throw std::runtime_error(sweep_file + " is not what millrace sweep writes: it was changed or cut off");
-    }
-    result.hash = document["sweep_hash"].get<std::string>();
-    result.sweep = decode_resolved_sweep(document["sweep"].dump(), sweep_file);
-    const BlockRows rows = read_block_rows(read_input_file(rows_file), rows_file, TornLine::is_an_error);
+    result.sweep = read_sweep_folder(folder);
+    result.hash = sweep_hash(result.sweep);
+    // From the rows themselves where they are: merged.jsonl may be older.
+    RowCollection collection(result.sweep);
+    read_rows(folder, collection);
+    const BlockRows rows = collection.size() > 0
+                               ? read_block_rows(collection.text(), folder, TornLine::is_an_error)
+                               : read_block_rows(read_input_file(rows_file), rows_file, TornLine::is_an_error);
     result.records = collect_records(result.sweep, rows.rows, rows_file);
     return result;
 }
@@ -96,7 +93,8 @@ void write_scenarios(const std::string& folder, const Sweep& sweep, const Pareto
     for (std::size_t i = 0; i < sweep.designs.size(); ++i) {
         const Design& design = sweep.designs[i];
         if (is_of_interest(report.designs[i]) && design.scenario) {
-            const auto scenario = nlohmann::ordered_json::parse(design.scenario->resolved_json);
+            auto scenario = nlohmann::ordered_json::parse(design.scenario->resolved_json);
+            scenario["replications"] = report.designs[i].replications;  // as many as its numbers are of
             write_file(folder + "/" + frontier_file(design), scenario.dump(2) + "\n");
         }
     }

@@ -129,7 +129,10 @@ std::string proposals(const Sweep& sweep, const Refinement& refinement) {
         text += "  " + proposal.family + ": " + values_text(proposal.values) + ", between " +
                 sweep.designs[proposal.gap.from].id + " and " + sweep.designs[proposal.gap.to].id + "\n";
     }
-    return text.empty() ? "" : "\nThe widest gaps of the frontier would be halved by\n" + text;
+    return text.empty()
+               ? ""
+               : "\nThe widest gaps of the frontier would be halved by (the sweep's constraints not considered)\n" +
+                     text;
 }
 
 }  // namespace
@@ -146,7 +149,11 @@ std::string pareto_table(const Sweep& sweep, const ParetoReport& report) {
                        of(Membership::in) + ", not on it " + of(Membership::out) + ", undecided " +
                        of(Membership::undecided) + "\n";
     if (count[0] + count[1] > 0) {
-        text += "With a probability of " + number(100.0 * report.confidence, 6) + " % all of this is right. ";
+        text += "With a probability of " + number(100.0 * report.confidence, 6) + " % all of this is right";
+        const std::size_t compared = count[0] + count[1] + count[2];
+        text += compared == sweep.designs.size()
+                    ? ". "
+                    : " among the " + std::to_string(compared) + " designs that have values to compare. ";
     }
     text += "Half-widths are 95 % for each number alone.\n\n";
     if (count[0] + count[2] > 0) {
