@@ -272,6 +272,7 @@ Scenario decode_scenario(std::string_view text, const std::string& file_name,
         const JsonNode* families = root.find("families");
         diagnostics.report(families != nullptr ? families->key_place : root.value_place, "families",
                            "a sweep over scenarios, not a scenario", R"("millrace sweep" runs it)");
+        diagnostics.throw_if_any();
     }
     if (is_calibration(root)) {
         diagnostics.report(root.find("sources")->key_place, "sources", "this is a calibration, not a scenario",
