@@ -151,9 +151,9 @@ class ReportTest(unittest.TestCase):
                 self.assertTrue(attributes.get(name, "#").startswith(("#", "data:")), (tag, attributes))
         self.assertIsNone(re.search(r"@import|url\((?!#)", re.search(r"<style>(.*?)</style>", self.text, re.DOTALL)[1]))
         self.assertIn("<title>split and buffer – millrace report</title>", self.text)
-        for word in ("35 designs: 5 on the frontier, 9 undecided, 20 dominated, 1 failed.", "38.10", "± 0.21",
+        for word in ("35 designs: 5 on the frontier, 9 undecided, 20 dominated, 1 failed.", "38.00", "± 0.21",
                      "one replication"):
-            self.assertIn(word, self.text)
+            self.assertTrue(word in self.text, word)  # not the whole page as the message
         ids = [attributes["id"] for _, attributes in Tags(self.text).tags if "id" in attributes]
         self.assertEqual(len(set(ids)), len(ids), "figures do not share ids")
 
