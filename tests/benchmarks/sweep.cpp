@@ -1,10 +1,12 @@
 // Whole sweeps: designs simulated, rows written to disk, from the first block to the last.
 //
-// Floor: a replication of the reference pipeline is 100 updates of 512 rollouts at two events each, 107,000 events with
-// what overhangs; at 55 ns an event (pipeline.cpp) 5.9 ms. A row of 20 replications is 20 kB of text: 40 metrics x 20
+// Floor: a replication of the reference pipeline is 100 updates of 512 rollouts at two events each, 100,000 events and
+// a little; at 55 ns an event (pipeline.cpp) 5.6 ms. A row of 20 replications is 20 kB of text: 40 metrics x 20
 // numbers at some 150 ns each for formatting, 0.12 ms a block or 0.006 ms a replication, and one write(). Prediction:
 // nothing but the simulation counts; 1,000 designs x 20 replications take 120 to 200 CPU-seconds, as the machine has a
-// good or a bad hour, and two threads on two cores are 1.9 times as fast as one.
+// good or a bad hour, and two threads on two cores are 1.9 times as fast as one. Measured, on two cores with ten other
+// programs: 12 to 17 ms of CPU a replication, 235 to 335 CPU-seconds for the whole (from a fortieth of it); the
+// simulation alone takes 0.91 of that; two threads are 1.75 times as fast as one.
 #include <benchmark/benchmark.h>
 
 #include <chrono>
@@ -15,6 +17,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "sim/pipeline/pipeline.h"
 #include "sim/sweep/sweep_runner.h"
 #include "tests/benchmarks/reference_pipeline.h"
 
@@ -51,16 +54,18 @@ struct Taken {
     double cpu_s = 0.0;  ///< of all threads
 };
 
+/// Of all threads of this process.
+double cpu_seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
 Taken run(const Sweep& sweep, std::int64_t jobs) {
     std::string folder = (std::filesystem::temp_directory_path() / "millrace-sweep-XXXXXX").string();
     if (mkdtemp(folder.data()) == nullptr) {
         throw std::runtime_error("no folder for temporary files");
     }
-    const auto cpu_seconds = [] {
-        timespec time{};
-        clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
-        return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
-    };
     const double cpu = cpu_seconds();
     const auto start = std::chrono::steady_clock::now();
     const SweepOutcome outcome = run_sweep(sweep, folder, {.jobs = jobs});
@@ -72,6 +77,34 @@ Taken run(const Sweep& sweep, std::int64_t jobs) {
     }
     return taken;
 }
+
+/// CPU-seconds of the same replications, simulated one after the other and forgotten.
+double simulation_alone_s(const Sweep& sweep) {
+    const double start = cpu_seconds();
+    for (const Design& design : sweep.designs) {
+        for (std::int64_t r = 0; r < replications; ++r) {
+            Pipeline pipeline(design.scenario->pipeline, design.scenario->seed, static_cast<std::uint64_t>(r));
+            pipeline.run(design.scenario->horizon.updates, *design.scenario->horizon.warmup_updates);
+            benchmark::DoNotOptimize(pipeline.take_record());
+        }
+    }
+    return cpu_seconds() - start;
+}
+
+/// ratio: the simulation alone over the sweep; 1 would be a sweep that costs nothing itself.
+void sweep_over_simulation(benchmark::State& state) {
+    double sweep_s = 0.0;
+    double alone_s = 0.0;
+    for (auto _ : state) {
+        for (std::int64_t slice = 0; slice < 5; ++slice) {  // interleaved: the machine's hour changes
+            const Sweep sweep = reference_sweep(2);
+            sweep_s += run(sweep, 1).cpu_s;
+            alone_s += simulation_alone_s(sweep);
+        }
+    }
+    state.counters["ratio"] = alone_s / sweep_s;
+}
+BENCHMARK(sweep_over_simulation)->Iterations(1)->Unit(benchmark::kSecond)->UseRealTime();
 
 /// A fortieth of the sweep, and from it the whole. MILLRACE_WHOLE_SWEEP=1 runs all of it.
 void sweep_of_1000_designs(benchmark::State& state) {
