@@ -39,7 +39,7 @@ class Ranks(SweepCase):
         self.assertEqual(self.merged("out"), self.expected("adaptive.json"))
 
     def test_what_ranks_have_done_is_kept(self):
-        process = self.start("out", "--quiet", "--set", "families.0.set={\"horizon.updates\":20000}",
+        process = self.start("out", "--quiet", "--set", "families.0.set={\"horizon.updates\":60000}",
                              command=[MPIEXEC, "-n", "2"], env=ENVIRONMENT)
         deadline = time.monotonic() + LONGEST_S
         while not (self.directory / "out").exists() or self.rows("out") < 2:

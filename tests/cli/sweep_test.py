@@ -92,7 +92,7 @@ class Interrupted(SweepCase):
     def test_ctrl_c_keeps_what_is_done(self):
         for signal_number in (signal.SIGINT, signal.SIGTERM):
             self.remove("out")
-            process = self.start("out", "--set", "families.0.set={\"horizon.updates\":20000}")
+            process = self.start("out", "--set", "families.0.set={\"horizon.updates\":60000}")
             deadline = time.monotonic() + LONGEST_S
             while self.rows("out") < 2:
                 self.assertLess(time.monotonic(), deadline)
