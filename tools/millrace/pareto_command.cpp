@@ -38,10 +38,17 @@ SweepFolder read_folder(const std::string& folder) {
     // From the rows themselves where they are: merged.jsonl may be older.
     RowCollection collection(result.sweep);
     read_rows(folder, collection);
-    const BlockRows rows = collection.size() > 0
-                               ? read_block_rows(collection.text(), folder, TornLine::is_an_error)
-                               : read_block_rows(read_input_file(rows_file), rows_file, TornLine::is_an_error);
-    result.records = collect_records(result.sweep, rows.rows, rows_file);
+    std::vector<BlockRow> rows;
+    if (collection.size() > 0) {
+        for (std::size_t design = 0; design < result.sweep.designs.size(); ++design) {
+            for (const auto& [first_replication, row] : collection.of(design)) {
+                rows.push_back(row);
+            }
+        }
+    } else {
+        rows = read_block_rows(read_input_file(rows_file), rows_file, TornLine::is_an_error).rows;
+    }
+    result.records = collect_records(result.sweep, rows, rows_file);
     return result;
 }
 
