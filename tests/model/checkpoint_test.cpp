@@ -15,33 +15,12 @@
 #include "model/warm_start.h"
 #include "model/weights.h"
 #include "tests/model/small_model.h"
+#include "tests/model/temporary_file.h"
 
 using namespace millrace;
 using namespace millrace::test;
 
 namespace {
-
-/// A path of its own for each test, gone with it.
-class TemporaryFile {
-   public:
-    explicit TemporaryFile(const std::string& name)
-        : path_((std::filesystem::temp_directory_path() / ("millrace_checkpoint_test_" + name)).string()) {
-        std::filesystem::remove(path_);
-    }
-    ~TemporaryFile() { std::filesystem::remove(path_); }
-    const std::string& path() const { return path_; }
-
-    std::string bytes() const {
-        std::ifstream file(path_, std::ios::binary);
-        return {std::istreambuf_iterator<char>(file), {}};
-    }
-    void set_bytes(const std::string& bytes) const {
-        std::ofstream(path_, std::ios::binary | std::ios::trunc) << bytes;
-    }
-
-   private:
-    std::string path_;
-};
 
 Checkpoint<float> some_checkpoint() {
     Checkpoint<float> checkpoint;

@@ -71,15 +71,6 @@ void check_same_curve(const std::vector<CurvePoint>& a, std::size_t s, const std
     }
 }
 
-PipelineConfig dropping_pipeline() {
-    PipelineConfig config = tiny_pipeline();
-    config.workers.count = 7;
-    // No multiple of the group size: what is dropped is the head of a group whose tail is still used.
-    config.store = TransferQueueConfig{.capacity = 18, .order = QueueOrder::fifo, .overflow = Overflow::drop_oldest};
-    config.trainers.batch = 10;
-    return config;
-}
-
 PipelineConfig positive_bias_pipeline() {
     PipelineConfig config = tiny_pipeline();
     std::get<ReplayBufferConfig>(config.store).positive_bias_delta = 0.5;

@@ -86,6 +86,15 @@ inline PipelineConfig tiny_pipeline() {
     return config;
 }
 
+inline PipelineConfig dropping_pipeline() {
+    PipelineConfig config = tiny_pipeline();
+    config.workers.count = 7;
+    // No multiple of the group size: what is dropped is the head of a group whose tail is still used.
+    config.store = TransferQueueConfig{.capacity = 18, .order = QueueOrder::fifo, .overflow = Overflow::drop_oldest};
+    config.trainers.batch = 10;
+    return config;
+}
+
 inline PipelineConfig in_place_pipeline() {
     PipelineConfig config = tiny_pipeline();
     config.workers.service = FirstOrderService{Distribution::lognormal(2.5, 0.7)};  // a rollout spans updates
