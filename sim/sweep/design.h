@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "sim/pareto/adaptive_replication.h"
 #include "sim/scenario/scenario.h"
 
 namespace millrace {
@@ -26,14 +27,6 @@ struct Design {
 struct SweepObjective {
     std::string metric;  ///< a metric key, e.g. "compute/gamma_simulated"
     bool minimize = true;
-};
-
-/// How many replications a design gets: `least` at first; then, while the budget lasts, more for designs of which it is
-/// not decided whether they lie on the frontier, up to `most`. Equal for all designs when least == most.
-struct ReplicationPlan {
-    std::int64_t least = 10;
-    std::int64_t most = 10;
-    std::int64_t budget = 0;  ///< over all designs, the first `least` of each included; 0 when least == most
 };
 
 struct Sweep {

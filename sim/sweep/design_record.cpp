@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "sim/pareto/pareto_front.h"
 #include "sim/scenario/diagnostics.h"
-#include "sim/sweep/pareto_front.h"
 
 namespace millrace {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/pareto/pareto_decision.h"
 #include "sim/sweep/design.h"
-#include "sim/sweep/pareto_decision.h"
 #include "sim/sweep/sweep_rows.h"
 
 namespace millrace {

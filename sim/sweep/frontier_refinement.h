@@ -7,8 +7,8 @@
 #include <utility>
 #include <vector>
 
+#include "sim/pareto/pareto_front.h"
 #include "sim/sweep/design.h"
-#include "sim/sweep/pareto_front.h"
 
 namespace millrace {
 

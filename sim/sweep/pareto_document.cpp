@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
-#include "sim/sweep/result_document.h"
+#include "sim/run/result_document.h"
 
 namespace millrace {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "sim/sweep/adaptive_replication.h"
+#include "sim/pareto/adaptive_replication.h"
 
 namespace millrace {
 namespace {

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "sim/metrics/estimate.h"
+#include "sim/pareto/hypervolume_estimate.h"
+#include "sim/pareto/pareto_decision.h"
 #include "sim/sweep/design.h"
 #include "sim/sweep/design_record.h"
 #include "sim/sweep/frontier_refinement.h"
-#include "sim/sweep/hypervolume_estimate.h"
-#include "sim/sweep/pareto_decision.h"
 
 namespace millrace {
 

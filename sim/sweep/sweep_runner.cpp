@@ -244,7 +244,7 @@ SweepOutcome run_sweep(const Sweep& sweep, const std::string& folder, const Swee
     };
     RowFile file(folder + "/" + rows_file_name(options));
     RowCollection rows(sweep);
-    SweepPlan plan(sweep);
+    SweepRounds plan(sweep);
     SweepOutcome outcome;
     for (bool first = true;; first = false) {
         // Every rank's rows are on disk, since it has been here after its last round; and no rank adds rows before all

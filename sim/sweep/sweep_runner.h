@@ -11,9 +11,9 @@
 #include <optional>
 #include <string>
 
+#include "sim/run/replications.h"
 #include "sim/sweep/design.h"
-#include "sim/sweep/replications.h"
-#include "sim/sweep/sweep_plan.h"
+#include "sim/sweep/rounds.h"
 
 namespace millrace {
 

@@ -1,7 +1,7 @@
 // What it takes to explain a pipeline by its graph, from the configuration to the critical cycle.
 #include <benchmark/benchmark.h>
 
-#include "sim/sweep/pipeline_graph.h"
+#include "sim/explain/pipeline_graph.h"
 
 namespace {
 

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "sim/run/replications.h"
 #include "sim/scenario/decode.h"
-#include "sim/sweep/replications.h"
 #include "tests/scenario/corpus.h"
 
 namespace millrace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "sim/pipeline/pipeline.h"
+#include "sim/run/replications.h"
 #include "sim/scenario/vocabulary.h"
-#include "sim/sweep/replications.h"
 #include "tests/scenario/corpus.h"
 
 namespace millrace {

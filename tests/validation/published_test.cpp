@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
+#include "sim/run/formulas.h"
+#include "sim/run/replications.h"
 #include "sim/scenario/decode.h"
-#include "sim/sweep/formulas.h"
-#include "sim/sweep/replications.h"
 
 using namespace millrace;
 

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <string>
 
+#include "sim/run/replications.h"
 #include "sim/scenario/decode.h"
-#include "sim/sweep/replications.h"
 #include "sim/theory/optimal_design.h"
 
 using namespace millrace;

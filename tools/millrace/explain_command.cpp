@@ -7,12 +7,12 @@
 #include <optional>
 #include <vector>
 
+#include "sim/explain/explain.h"
 #include "sim/pipeline/admission.h"
 #include "sim/pipeline/pipeline.h"
+#include "sim/run/result_document.h"
 #include "sim/scenario/decode.h"
 #include "sim/scenario/diagnostics.h"
-#include "sim/sweep/explain.h"
-#include "sim/sweep/result_document.h"
 #include "tools/millrace/interrupt.h"
 #include "tools/millrace/progress_line.h"
 #include "tools/millrace/result_files.h"

@@ -7,7 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/metrics/estimate.h"
-#include "sim/sweep/result_document.h"
+#include "sim/run/result_document.h"
 
 namespace millrace {
 namespace {

@@ -8,8 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "sim/sweep/rounds.h"
 #include "sim/sweep/row_collection.h"
-#include "sim/sweep/sweep_plan.h"
 #include "tools/millrace/sweep_folder.h"
 
 namespace millrace {
@@ -92,7 +92,7 @@ int merge_command(const MergeOptions& options) {
     const Sweep sweep = read_sweep_folder(options.folder);
     RowCollection rows(sweep);
     read_rows(options.folder, rows);
-    const std::optional<Round> open = SweepPlan(sweep).open_round(rows);
+    const std::optional<Round> open = SweepRounds(sweep).open_round(rows);
     if (open) {
         say_what_is_missing(options.folder, sweep, *open);
         if (!options.partial) {

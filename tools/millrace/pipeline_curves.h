@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "model/curve_point.h"
-#include "sim/sweep/replications.h"
+#include "sim/run/replications.h"
 
 namespace millrace {
 

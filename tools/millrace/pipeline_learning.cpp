@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "model/warm_start.h"
-#include "sim/sweep/formulas.h"
+#include "sim/run/formulas.h"
 #include "tools/millrace/interrupt.h"
 #include "tools/millrace/learner_seeds.h"
 #include "tools/millrace/safe_file.h"

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "model/pipeline_learner.h"
-#include "sim/sweep/replications.h"
+#include "sim/run/replications.h"
 #include "tools/millrace/any_backend.h"
 #include "tools/millrace/checkpoint_folder.h"
 #include "tools/millrace/pipeline_curves.h"

@@ -6,8 +6,8 @@
 #include <memory>
 #include <system_error>
 
-#include "sim/sweep/plan.h"
-#include "sim/sweep/plan_simulation.h"
+#include "sim/plan/plan.h"
+#include "sim/plan/plan_simulation.h"
 #include "tools/millrace/interrupt.h"
 #include "tools/millrace/plan_report.h"
 #include "tools/millrace/safe_file.h"

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <utility>
 
-#include "sim/sweep/result_document.h"
+#include "sim/run/result_document.h"
 
 namespace millrace {
 namespace {

@@ -4,8 +4,8 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "sim/sweep/plan.h"
-#include "sim/sweep/plan_simulation.h"
+#include "sim/plan/plan.h"
+#include "sim/plan/plan_simulation.h"
 
 namespace millrace {
 

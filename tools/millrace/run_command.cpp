@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "model/warm_start.h"
+#include "sim/run/replications.h"
+#include "sim/run/result_document.h"
 #include "sim/scenario/decode.h"
-#include "sim/sweep/replications.h"
-#include "sim/sweep/result_document.h"
 #include "tools/millrace/checkpoint_folder.h"
 #include "tools/millrace/interrupt.h"
 #include "tools/millrace/manifest.h"

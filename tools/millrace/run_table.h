@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "sim/sweep/replications.h"
+#include "sim/run/replications.h"
 
 namespace millrace {
 

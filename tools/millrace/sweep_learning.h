@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "sim/sweep/replications.h"
+#include "sim/run/replications.h"
 
 namespace millrace {
 

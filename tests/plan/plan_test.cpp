@@ -1,0 +1,427 @@
+#include "sim/plan/plan.h"
+
+#include <doctest/doctest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "sim/plan/plan_simulation.h"
+#include "sim/run/parallel.h"
+#include "sim/run/replications.h"
+#include "sim/scenario/decode.h"
+
+namespace millrace {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json sources_of(const Json& file) {
+    Json sources = Json::array();
+    for (const char* part : {"workers", "groups", "trainers", "weight_sync", "noise", "price"}) {
+        if (file.contains(part)) {
+            sources.push_back({{"path", part}, {"text", "drawn at random"}, {"where", "this test"}});
+        }
+    }
+    return sources;
+}
+
+Calibration calibration_of(Json file) {
+    file["name"] = "test";
+    file["sources"] = sources_of(file);
+    file["target"] = {{"on_policy_updates", 100}, {"source", "this test"}};
+    return decode_calibration(file.dump(), "test.json", {});
+}
+
+/// A small pipeline in which generation is dearer than training, with noise that grows.
+Json small_file() {
+    return {{"workers",
+             {{"slots", 4},
+              {"service",
+               {{"kind", "first_order"}, {"gpu_s_per_rollout", {{"kind", "lognormal"}, {"mean", 3}, {"cv", 0.5}}}}}}},
+            {"groups", {{"size", 4}}},
+            {"trainers", {{"batch", 16}, {"service", {{"kind", "fixed"}, {"gpu_s_per_update", 16}}}}},
+            {"noise", {{"sigma2", {{"kind", "floor_growth"}, {"floor", 1}, {"growth", 0.1}}}, {"rho", 0.1}}},
+            {"price", {{"usd_per_gpu_hour", 3.6}}}};
+}
+
+PlanEffort small_effort() {
+    return {.first_updates = 32,
+            .first_replications = 2,
+            .final_updates = 64,
+            .final_replications = 4,
+            .most_replications = 8,
+            .finalists = 12};
+}
+
+PlanQuestion small_question(std::int64_t gpus = 8) {
+    PlanQuestion question;
+    question.gpus = gpus;
+    question.grid = {{0, 1, 3}, {32, 128}, {1, 4}};
+    return question;
+}
+
+// ---- against exhaustive search ------------------------------------------------------------------------------------
+
+struct Problem {
+    Calibration calibration;
+    PlanQuestion question;
+};
+
+Problem random_problem(std::uint64_t number) {
+    std::mt19937_64 bits(1000 + number);
+    const auto uniform = [&](double low, double high) {
+        return low + (high - low) * static_cast<double>(bits() >> 11U) * 0x1.0p-53;
+    };
+    const auto one_of = [&](std::vector<double> values) { return values[bits() % values.size()]; };
+    const auto chance = [&](double share) { return uniform(0.0, 1.0) < share; };
+
+    const double batch = one_of({8, 12});
+    const double mu = std::exp(uniform(std::log(0.6), std::log(5.0)));
+    const double update_gpu_s = uniform(10.0, 40.0);
+    const double rollout_gpu_s = mu * update_gpu_s / batch;
+    Json file;
+    file["workers"]["slots"] = static_cast<int>(one_of({2, 4, 8}));
+    const Json spread = {{"kind", "lognormal"}, {"mean", 1.0}, {"cv", uniform(0.1, 1.0)}};
+    if (chance(0.5)) {
+        Json law = spread;
+        law["mean"] = rollout_gpu_s;
+        file["workers"]["service"] = {{"kind", "first_order"}, {"gpu_s_per_rollout", law}};
+    } else {
+        // So that full slots cost what first-order service does; half of a step is there for any batch.
+        const double slots = file["workers"]["slots"];
+        Json law = spread;
+        law["mean"] = 200;
+        file["workers"]["length"] = law;
+        file["workers"]["service"] = {{"kind", "step"},
+                                      {"base_s", rollout_gpu_s / 200 * slots * 0.5},
+                                      {"per_sequence_s", rollout_gpu_s / 200 * 0.5}};
+    }
+    file["groups"]["size"] = static_cast<int>(one_of({1, 2, 4}));
+    file["trainers"]["batch"] = static_cast<int>(batch);
+    const double serial = chance(0.5) ? 0.0 : uniform(0.0, 0.05) * update_gpu_s;
+    file["trainers"]["service"] = chance(0.5)
+                                      ? Json{{"kind", "fixed"}, {"gpu_s_per_update", update_gpu_s}}
+                                      : Json{{"kind", "split"}, {"parallel_s", update_gpu_s}, {"serial_s", serial}};
+    if (chance(0.5)) {
+        file["weight_sync"] = {{"transfer_s", uniform(0.0, 0.05) * update_gpu_s},
+                               {"in_flight", chance(0.5) ? "in_place" : "between_rollouts"},
+                               {"trainers_wait", chance(0.5)}};
+    }
+    const Json sigma2 = chance(0.5) ? Json{{"kind", "power_law"}, {"alpha", uniform(0.02, 0.3)}, {"tau", 1}}
+                                    : Json{{"kind", "floor_growth"},
+                                           {"floor", 1},
+                                           {"growth", uniform(0.0, 0.3)},
+                                           {"exponent", one_of({0.5, 1})}};
+    file["noise"] = {{"sigma2", sigma2}, {"rho", uniform(0.0, 0.5)}};
+    file["price"] = {{"usd_per_gpu_hour", 2.5}};
+
+    PlanQuestion question;
+    question.gpus = 8 + static_cast<std::int64_t>(bits() % 17);
+    const PlanObjective objectives[] = {PlanObjective::usd_to_target, PlanObjective::usd_to_target,
+                                        PlanObjective::gpu_s_to_target, PlanObjective::usd_per_update,
+                                        PlanObjective::update_period_s};
+    question.objective = objectives[bits() % std::size(objectives)];
+    if (chance(0.5)) {
+        question.max_staleness = uniform(0.5, 12.0);
+    }
+    const auto B = static_cast<std::int64_t>(batch);
+    question.grid = {{0, 2}, {2 * B, 4 * B}, {1, 4}};
+    question.seed = number;
+    return {calibration_of(file), question};
+}
+
+/// Simulates nothing twice, so that exhaustive search costs little more than itself.
+class Memory {
+   public:
+    PlanMetrics operator()(const Scenario& scenario, std::int64_t replication) {
+        nlohmann::json key = nlohmann::json::parse(scenario.resolved_json);
+        key["replications"] = replication;
+        const std::string name = key.dump();
+        {
+            const std::lock_guard lock(mutex_);
+            if (const auto known = known_.find(name); known != known_.end()) {
+                return known->second;
+            }
+        }
+        PlanMetrics metrics = plan_simulation(nullptr)(scenario, replication);
+        const std::lock_guard lock(mutex_);
+        ++simulations_;
+        return known_.emplace(name, std::move(metrics)).first->second;
+    }
+    std::int64_t simulations() const { return simulations_; }
+
+   private:
+    std::mutex mutex_;
+    std::map<std::string, PlanMetrics> known_;
+    std::int64_t simulations_ = 0;
+};
+
+TEST_CASE("on 50 random problems the plan costs less than 1 % more than the best of all designs, all simulated") {
+    // Both judge by the same runs, so what differs is what the search has overlooked.
+    PlanEffort effort = small_effort();
+    effort.final_replications = 3;
+    effort.most_replications = 3;
+    double worst = 0.0;
+    double sum = 0.0;
+    std::int64_t tried = 0;
+    std::int64_t designs = 0;
+    for (std::uint64_t number = 0; number < 50; ++number) {
+        CAPTURE(number);
+        const auto [calibration, question] = random_problem(number);
+        Memory memory;
+        const PlanEvaluator evaluate = [&](const Scenario& scenario, std::int64_t replication) {
+            return memory(scenario, replication);
+        };
+        const Plan plan = make_plan(calibration, question, effort, evaluate, {.jobs = 2});
+        designs += plan.designs;
+        tried += plan.designs - plan.ruled_out;
+
+        const std::vector<PlanDesign> all = plan_space(question.grid, question.gpus, question.at_most);
+        const double none = std::numeric_limits<double>::infinity();
+        std::vector<double> values(all.size(), none);
+        parallel_for(all.size(), 2, [&](std::size_t i) {
+            const PlanHorizon horizon{plan_warmup(all[i], plan_bound(calibration, all[i])), effort.final_updates};
+            try {
+                const Scenario scenario = plan_scenario(calibration, all[i], horizon, question.seed, 1);
+                PlanEvaluation evaluation{all[i], horizon, {}, ""};
+                double value = 0.0;
+                for (std::int64_t r = 0; r < effort.final_replications; ++r) {
+                    evaluation.runs.push_back(evaluate(scenario, r));
+                    value += plan_objective(question.objective, calibration, all[i].workers + all[i].trainers,
+                                            evaluation.runs.back());
+                }
+                if (evaluation.mean("staleness/mean") <= question.max_staleness.value_or(none)) {
+                    values[i] = value / static_cast<double>(effort.final_replications);
+                }
+            } catch (const ScenarioError&) {
+                // A design that cannot run.
+            }
+        });
+        const double best = *std::min_element(values.begin(), values.end());
+        REQUIRE(plan.recommended.has_value() == (best < none));
+        if (!plan.recommended) {
+            continue;
+        }
+        const auto chosen = std::find(all.begin(), all.end(), plan.recommended->design) - all.begin();
+        CAPTURE(describe(plan.recommended->design));
+        CAPTURE(
+            describe(all[static_cast<std::size_t>(std::min_element(values.begin(), values.end()) - values.begin())]));
+        const double regret = values[static_cast<std::size_t>(chosen)] / best - 1.0;
+        CHECK(regret < 0.01);
+        worst = std::max(worst, regret);
+        sum += regret;
+    }
+    MESSAGE("regret: mean " << sum / 50 << ", largest " << worst << "; " << tried << " of " << designs
+                            << " designs simulated");
+    CHECK(tried * 2 < designs);  // it is a search, after all
+}
+
+// ---- what the search may assume -----------------------------------------------------------------------------------
+
+TEST_CASE("the answer does not depend on the number of threads") {
+    const Calibration calibration = calibration_of(small_file());
+    const PlanQuestion question = small_question();
+    const auto text_of = [&](std::int64_t jobs) {
+        const Plan plan = make_plan(calibration, question, small_effort(), plan_simulation(nullptr), {.jobs = jobs});
+        std::ostringstream text;
+        text << std::hexfloat << describe(plan.recommended.value().design) << ' ' << plan.objective.mean;
+        for (const auto* list : {&plan.runner_ups, &plan.references, &plan.deviations}) {
+            for (const PlanAlternative& other : *list) {
+                text << '\n'
+                     << other.what << ' ' << describe(other.evaluation.design) << ' ' << other.excess.mean << ' '
+                     << other.tied << other.feasible;
+            }
+        }
+        return text.str();
+    };
+    const std::string one = text_of(1);
+    CHECK(one == text_of(3));
+    CHECK(std::count(one.begin(), one.end(), '\n') >= 6);
+}
+
+TEST_CASE("every design's simulated period and cost lie above its bound, to first order") {
+    const Calibration calibration = calibration_of(small_file());
+    for (const PlanDesign& design : plan_space({{0, 1, 3}, {32, 128}, {1, 4}}, 8, false)) {
+        CAPTURE(describe(design));
+        const PlanBound bound = plan_bound(calibration, design);
+        const Scenario scenario = plan_scenario(calibration, design, {plan_warmup(design, bound), 64}, 3, 1);
+        const PlanMetrics metrics = plan_simulation(nullptr)(scenario, 0);
+        CHECK(metrics.at("time/update_period_s") > 0.94 * bound.update_period_s);
+        CHECK(metrics.at("noise/relative_variance") > 0.97 * bound.relative_variance);
+        CHECK(metrics.at("staleness/mean") > 0.95 * bound.staleness - 0.25);
+    }
+}
+
+/// Time and variance from a formula instead of a simulation: the best design is known.
+PlanMetrics formula_metrics(const Scenario& scenario, std::int64_t /*replication*/) {
+    const auto W = static_cast<double>(scenario.pipeline.workers.count);
+    const auto T = static_cast<double>(scenario.pipeline.trainers.count);
+    const double period = std::max(48.0 / W, 16.0 / T) * 1.5;
+    return {{"time/update_period_s", period},
+            {"noise/relative_variance", 3.0 + 0.5 * std::abs(static_cast<double>(scenario.pipeline.weight_sync.every))},
+            {"staleness/mean", 1.0},
+            {"staleness/p99", 2.0}};
+}
+
+TEST_CASE("with equals, the simpler design is recommended and the others are called ties") {
+    // Every store does the same here, so the queue without steps ahead is the simplest of the best.
+    const Plan plan =
+        make_plan(calibration_of(small_file()), small_question(), small_effort(), formula_metrics, {.jobs = 1});
+    REQUIRE(plan.recommended);
+    CHECK(plan.recommended->design == PlanDesign{6, 2, PlanDesign::Store::transfer_queue, 0, 1});
+    CHECK(plan.objective.mean == doctest::Approx(8 * 12 * 3.5 * 100 * 3.6 / 3600));
+    std::int64_t ties = 0;
+    for (const PlanAlternative& other : plan.runner_ups) {
+        ties += other.tied ? 1 : 0;
+        CHECK(other.tied == (other.excess.mean < 1e-9));
+    }
+    CHECK(ties >= 1);
+    REQUIRE(!plan.deviations.empty());
+    CHECK(plan.deviations[0].what == "one GPU more generates, one fewer trains");
+    CHECK(plan.deviations[0].excess.mean == doctest::Approx(16.0 / 12.0 * 1.5 - 1.0));
+}
+
+TEST_CASE("fewer GPUs are tried when they may be") {
+    PlanQuestion question = small_question();
+    question.at_most = true;
+    const Plan plan = make_plan(calibration_of(small_file()), question, small_effort(), formula_metrics, {.jobs = 1});
+    REQUIRE(plan.recommended);
+    // 3 + 1 GPUs are as balanced as 6 + 2 and cost the same; a target is reached as cheaply with either.
+    CHECK(plan.recommended->design.workers == 3 * plan.recommended->design.trainers);
+    CHECK(plan.designs > 4 * 7 * 5 * 2 / 2);
+}
+
+TEST_CASE("a design that gets stuck is ruled out, and the reason kept") {
+    const PlanEvaluator stuck_without_steps = [](const Scenario& scenario, std::int64_t replication) {
+        if (scenario.pipeline.admission && scenario.pipeline.admission->steps_ahead == 0) {
+            throw std::runtime_error("deadlock: nothing is left to happen.\nmore of it");
+        }
+        return formula_metrics(scenario, replication);
+    };
+    const Plan plan =
+        make_plan(calibration_of(small_file()), small_question(), small_effort(), stuck_without_steps, {.jobs = 1});
+    REQUIRE(plan.recommended);
+    CHECK(plan.recommended->design == PlanDesign{6, 2, PlanDesign::Store::transfer_queue, 1, 1});
+    CHECK(plan.impossible >= 1);
+    CHECK(plan.why_impossible.ends_with("deadlock: nothing is left to happen."));
+}
+
+// ---- the answer ---------------------------------------------------------------------------------------------------
+
+TEST_CASE("the scenario file of a plan gives the plan's numbers again") {
+    const Calibration calibration = calibration_of(small_file());
+    const PlanQuestion question = small_question();
+    const Plan plan = make_plan(calibration, question, small_effort(), plan_simulation(nullptr), {.jobs = 2});
+    REQUIRE(plan.recommended);
+    const PlanEvaluation& recommended = *plan.recommended;
+    const auto replications = static_cast<std::int64_t>(recommended.runs.size());
+    const std::string file =
+        plan_scenario_file(calibration, recommended.design, recommended.horizon, question.seed, replications);
+    const RunResult again = run_replications(decode_scenario(file, "recommended.json", {}), {});
+    for (const char* key : {"time/update_period_s", "noise/relative_variance", "staleness/mean", "staleness/p99",
+                            "replay/mean", "compute/usd_per_update"}) {
+        if (again.metrics.contains(key)) {
+            CAPTURE(key);
+            CHECK(again.metrics.at(key).mean == recommended.estimate_of(key).mean);
+            CHECK(again.metrics.at(key).half_width == recommended.estimate_of(key).half_width);
+        }
+    }
+    CHECK(again.metrics.at("compute/usd_per_update").mean * again.metrics.at("noise/relative_variance").mean * 100 ==
+          doctest::Approx(plan.objective.mean).epsilon(0.01));
+}
+
+TEST_CASE("a limit on staleness is kept") {
+    PlanQuestion question = small_question();
+    const Calibration calibration = calibration_of(small_file());
+    question.max_staleness = 1.5;
+    const Plan plan = make_plan(calibration, question, small_effort(), plan_simulation(nullptr), {.jobs = 2});
+    REQUIRE(plan.recommended);
+    CHECK(plan.recommended->mean("staleness/mean") <= 1.5);
+    question.max_staleness.reset();
+    question.max_staleness_p99 = 3.0;
+    const Plan tail = make_plan(calibration, question, small_effort(), plan_simulation(nullptr), {.jobs = 2});
+    REQUIRE(tail.recommended);
+    CHECK(tail.recommended->mean("staleness/p99") <= 3.0);
+}
+
+TEST_CASE("where no design is fresh enough, the freshest is named") {
+    PlanQuestion question = small_question();
+    question.grid.steps_ahead.clear();
+    question.max_staleness = 0.25;
+    const Plan plan =
+        make_plan(calibration_of(small_file()), question, small_effort(), plan_simulation(nullptr), {.jobs = 2});
+    CHECK(!plan.recommended);
+    REQUIRE(plan.nearest);
+    const double nearest = plan.nearest->mean("staleness/mean");
+    CHECK(nearest > 0.25);
+    // The freshest buffer is the smallest, with weights as often as can be.
+    CAPTURE(describe(plan.nearest->design));
+    CHECK(plan.nearest->design.store == PlanDesign::Store::replay_buffer);
+    CHECK(plan.nearest->design.size == 32);
+    CHECK(plan.nearest->design.sync_every == 1);
+}
+
+TEST_CASE("what the variance is made of") {
+    const Calibration calibration = calibration_of(small_file());
+    const auto parts_of = [&](const PlanDesign& design) {
+        return variance_parts(plan_scenario(calibration, design, {64, 128}, 5, 4), {.jobs = 2});
+    };
+    // On policy nothing is stale and nothing used twice.
+    const VarianceParts on_policy = parts_of({6, 2, PlanDesign::Store::transfer_queue, 0, 1});
+    CHECK(on_policy.all == 1.0);
+    CHECK(on_policy.staleness == 1.0);
+    CHECK(on_policy.reuse == 1.0);
+    // A queue reuses nothing but couples what is of different age; a buffer of N repeats: 1 + (B - 1)/N.
+    const VarianceParts ahead = parts_of({6, 2, PlanDesign::Store::transfer_queue, 3, 1});
+    CHECK(ahead.repeats == 1.0);
+    CHECK(ahead.staleness > 1.05);
+    CHECK(ahead.all > ahead.staleness);
+    const VarianceParts buffer = parts_of({4, 4, PlanDesign::Store::replay_buffer, 128, 1});
+    CHECK(buffer.repeats == doctest::Approx(1.0 + 15.0 / 128.0).epsilon(0.02));
+    CHECK(buffer.reuse > buffer.repeats);
+    CHECK(buffer.staleness > 1.2);
+    CHECK(buffer.all > buffer.staleness * buffer.repeats);
+}
+
+TEST_CASE("questions without an answer are refused in a sentence") {
+    const Calibration calibration = calibration_of(small_file());
+    const auto refused = [&](const Calibration& with, const PlanQuestion& question) {
+        try {
+            make_plan(with, question, small_effort(), formula_metrics, {.jobs = 1});
+        } catch (const std::invalid_argument& error) {
+            return std::string(error.what());
+        }
+        return std::string();
+    };
+    CHECK(refused(calibration, small_question(1)).find("at least 2 GPUs") != std::string::npos);
+    PlanQuestion nothing = small_question();
+    nothing.grid = {};
+    CHECK(refused(calibration, nothing).find("nothing is left to choose from") != std::string::npos);
+    Json without_price = small_file();
+    without_price.erase("price");
+    CHECK(refused(calibration_of(without_price), small_question()).find("price.usd_per_gpu_hour") != std::string::npos);
+}
+
+TEST_CASE("the neighbours of a design differ from it in one decision") {
+    const PlanGrid grid{{0, 1, 3}, {32, 64, 128}, {1, 2, 4}};
+    const auto steps = plan_neighbours(grid, {5, 3, PlanDesign::Store::replay_buffer, 64, 1});
+    REQUIRE(steps.size() == 5);
+    CHECK(steps[0].design == PlanDesign{6, 2, PlanDesign::Store::replay_buffer, 64, 1});
+    CHECK(steps[1].design == PlanDesign{4, 4, PlanDesign::Store::replay_buffer, 64, 1});
+    CHECK(steps[2].design == PlanDesign{5, 3, PlanDesign::Store::replay_buffer, 32, 1});
+    CHECK(steps[3].design == PlanDesign{5, 3, PlanDesign::Store::replay_buffer, 128, 1});
+    CHECK(steps[4].design == PlanDesign{5, 3, PlanDesign::Store::replay_buffer, 64, 2});
+    CHECK(plan_neighbours(grid, {1, 1, PlanDesign::Store::transfer_queue, 3, 4}).size() == 2);
+}
+
+}  // namespace
+}  // namespace millrace
