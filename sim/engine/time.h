@@ -52,6 +52,9 @@ constexpr Time operator+(Time t, Duration d) {
     }
     return sum;
 }
+constexpr Time operator-(Time t, Duration d) {
+    return {t.ns - d.ns};
+}
 constexpr Duration operator-(Time a, Time b) {
     return {a.ns - b.ns};
 }

@@ -2,10 +2,12 @@
 // used before its slowest member is graded (paper section 1).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
 
+#include "sim/engine/time.h"
 #include "sim/pipeline/rollout.h"
 
 namespace millrace {
@@ -27,7 +29,8 @@ class GroupAssembly {
             group = free_.back();
             free_.pop_back();
         }
-        groups_[group] = {version, 0, 0};
+        groups_[group] = {};
+        groups_[group].version = version;
         return group;
     }
 
@@ -39,15 +42,37 @@ class GroupAssembly {
     /// A member is graded; true when it was the last one.
     bool graded(GroupIndex group) { return ++groups_[group].graded == size_; }
 
+    /// A member will be graded at `at`; true when this is now known of all, and with it complete_at().
+    bool will_be_graded(GroupIndex group, Time at) {
+        groups_[group].complete_at = std::max(groups_[group].complete_at, at);
+        return graded(group);
+    }
+    Time complete_at(GroupIndex group) const { return groups_[group].complete_at; }
+
+    /// It is complete and waits for room in the store.
+    void handed_on(GroupIndex group) { groups_[group].incomplete = false; }
+
+    /// The members that have started of every group that was not handed on.
+    template <typename Visit>
+    void visit_incomplete(Visit visit) const {
+        for (GroupIndex group = 0; group < groups_.size(); ++group) {
+            if (groups_[group].incomplete) {
+                visit(members(group).first(groups_[group].started));
+            }
+        }
+    }
+
     std::span<const RolloutIndex> members(GroupIndex group) const { return {&members_[group * size_], size_}; }
 
     void close(GroupIndex group) { free_.push_back(group); }
 
    private:
     struct Group {
+        Time complete_at;
         std::int32_t version = 0;
         std::uint32_t started = 0;
         std::uint32_t graded = 0;
+        bool incomplete = true;  ///< not handed on
     };
 
     std::size_t size_;

@@ -128,6 +128,9 @@ void Pipeline::handle(const Event& event) {
                 return;  // it waits for its group: nothing else can move because of it
             }
             break;
+        case What::group_graded:
+            on_group_graded(event.entity);
+            break;
         case What::update_done:
             on_update_done();
             break;
@@ -152,6 +155,7 @@ void Pipeline::on_batch_change(std::uint32_t w) {
 
 void Pipeline::on_generated(RolloutIndex index) {
     Rollout& rollout = rollouts_[index];
+    rollout.generated = true;
     recorder_.generated();
     flows_.workers.leave(now(), rollout.entered);
     if (learner_ != nullptr) {
@@ -161,8 +165,16 @@ void Pipeline::on_generated(RolloutIndex index) {
         on_graded(index);
         return;
     }
-    rollout.entered = now();
     flows_.reward.enter(now());
+    if (reward_.unlimited()) {
+        rollout.entered = now() + rollout.grading;
+        if (groups_.will_be_graded(rollout.group, rollout.entered)) {
+            events_.schedule(groups_.complete_at(rollout.group),
+                             {static_cast<std::uint32_t>(What::group_graded), rollout.group, 0});
+        }
+        return;
+    }
+    rollout.entered = now();
     if (const auto begun = reward_.arrive(index, rollout.grading)) {
         events_.schedule(now() + begun->takes, {static_cast<std::uint32_t>(What::graded), begun->rollout, 0});
     }
@@ -178,6 +190,34 @@ bool Pipeline::on_graded(RolloutIndex index) {
     }
     finished_groups_.push_back(rollout.group);
     return true;
+}
+
+void Pipeline::on_group_graded(GroupIndex group) {
+    for (const RolloutIndex index : groups_.members(group)) {
+        const Rollout& rollout = rollouts_[index];
+        flows_.reward.leave(rollout.entered, rollout.entered - rollout.grading);
+        flows_.assembly.enter(rollout.entered);
+    }
+    groups_.handed_on(group);
+    finished_groups_.push_back(group);
+}
+
+/// Without reward servers to wait for, flows_ hears of gradings when their group is complete; here they are told apart.
+PipelineFlows Pipeline::flows() const {
+    PipelineFlows flows = flows_;
+    if (reward_.instant() || !reward_.unlimited()) {
+        return flows;
+    }
+    groups_.visit_incomplete([&](std::span<const RolloutIndex> members) {
+        for (const RolloutIndex index : members) {
+            const Rollout& rollout = rollouts_[index];
+            if (rollout.generated && rollout.entered <= now()) {
+                flows.reward.leave(rollout.entered, rollout.entered - rollout.grading);
+                flows.assembly.enter(rollout.entered);
+            }
+        }
+    });
+    return flows;
 }
 
 void Pipeline::on_update_done() {

@@ -61,12 +61,12 @@ class Pipeline {
 
     // For tests and explanations.
     Time now() const { return events_.now(); }
-    const PipelineFlows& flows() const { return flows_; }
+    PipelineFlows flows() const;
     std::size_t living_rollouts() const { return rollouts_.living(); }
     std::int32_t version() const { return version_; }
 
    private:
-    enum class What : std::uint32_t { batch_change, graded, update_done, weights_delivered };
+    enum class What : std::uint32_t { batch_change, graded, update_done, weights_delivered, group_graded };
 
     /// What a worker does; why the idle ones do nothing is the same for all (idle_as_).
     enum class Activity { busy, paused, idle };
@@ -86,6 +86,7 @@ class Pipeline {
     void on_batch_change(std::uint32_t worker);
     void on_generated(RolloutIndex rollout);
     bool on_graded(RolloutIndex rollout);
+    void on_group_graded(GroupIndex group);
     void on_update_done();
     void on_weights_delivered(std::uint32_t worker);
 
@@ -153,7 +154,7 @@ class Pipeline {
     std::vector<RolloutIndex> batch_;
     std::vector<std::uint64_t> batch_ids_;
 
-    PipelineFlows flows_;
+    PipelineFlows flows_;  ///< see flows() for what it does not know yet
     WorkerClock worker_clock_;
     TrainerClock trainer_clock_;
     Recorder recorder_;

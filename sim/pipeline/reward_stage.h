@@ -14,10 +14,14 @@ namespace millrace {
 class RewardStage {
    public:
     explicit RewardStage(const RewardConfig& config)
-        : instant_(config.latency_s.maximum() == 0.0), idle_servers_(config.servers) {}
+        : instant_(config.latency_s.maximum() == 0.0), unlimited_(!config.servers), idle_servers_(config.servers) {}
 
     /// Whether grading takes no time at all, so that rollouts need not come here.
     bool instant() const { return instant_; }
+
+    /// Whether a rollout is graded at once when it arrives, so that the end of its grading is known then: nothing needs
+    /// to come here, and a group takes one event instead of one per member.
+    bool unlimited() const { return unlimited_; }
 
     struct Started {
         RolloutIndex rollout = 0;
@@ -48,6 +52,7 @@ class RewardStage {
 
    private:
     bool instant_;
+    bool unlimited_;
     std::optional<std::int64_t> idle_servers_;  ///< none: unlimited
     GrowingRing<Started> waiting_;
 };

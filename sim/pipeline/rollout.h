@@ -14,7 +14,7 @@ using RolloutIndex = std::uint32_t;
 /// Versions are counts of updates; a run makes fewer than 2^31. The fields share one cache line.
 struct alignas(64) Rollout {
     std::uint64_t id = 0;     ///< how many rollouts were started before it
-    Time entered;             ///< when it came to the station where it is now
+    Time entered;             ///< when it came, or will come, to the station where it is now, or is next
     Duration grading;         ///< how long a server of the reward stage works on it
     std::int64_t tokens = 0;  ///< prompt and response
     std::uint32_t group = 0;
@@ -25,6 +25,7 @@ struct alignas(64) Rollout {
     std::int32_t uses = 0;
     std::int32_t uses_in_batch = 0;  ///< by the update `last_used`
     bool correct = false;
+    bool generated = false;
 };
 static_assert(sizeof(Rollout) <= 64);
 

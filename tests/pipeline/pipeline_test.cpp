@@ -97,7 +97,7 @@ TEST_CASE("rollouts are conserved and every member of a role is in one state in 
         Pipeline pipeline(sample.config, 7, 0);
         constexpr std::int64_t updates = 400;
         REQUIRE(pipeline.run(updates));
-        const PipelineFlows& flows = pipeline.flows();
+        const PipelineFlows flows = pipeline.flows();
         const ReplicationRecord record = pipeline.take_record();
         REQUIRE(record.updates.size() == updates);
         const UpdateRecord& end = record.updates.back();
@@ -150,7 +150,7 @@ TEST_CASE("busy time is the work that was done, in every kind of pipeline") {
 
         if (const auto* law = std::get_if<FirstOrderService>(&sample.config.workers.service)) {
             // All that was started, less what is left to do of the rollouts that still run.
-            const StationFlow& flow = pipeline.flows().workers;
+            const StationFlow flow = pipeline.flows().workers;
             const Work work = drawn_work(law->gpu_s_per_rollout, flow.entered(), 7);
             const double busy_s = spent_s(end, WorkerState::busy);
             const double rounding_s = 1e-9 * static_cast<double>(flow.entered());
@@ -181,7 +181,7 @@ TEST_CASE("a store and the workers hold on average what their capacity says") {
             CHECK(to.store_presence_s - from.store_presence_s == exactly(capacity * elapsed_s));
             if (buffer->positive_bias_delta == 0.0) {
                 // First in, first out: a rollout stays while N others come in, N / lambda.
-                const StationFlow& flow = pipeline.flows().store;
+                const StationFlow flow = pipeline.flows().store;
                 const double rate = static_cast<double>(to.stored - from.stored) / elapsed_s;
                 CHECK(flow.sojourn_s() / static_cast<double>(flow.left()) ==
                       doctest::Approx(capacity / rate).epsilon(0.03));
@@ -205,6 +205,42 @@ TEST_CASE("a store and the workers hold on average what their capacity says") {
     CHECK(full_workers == 3);
 }
 
+TEST_CASE("a reward stage without limit is one with more servers than rollouts") {
+    int compared = 0;
+    for (const NamedPipeline& sample : sample_pipelines()) {
+        INFO(sample.name);
+        PipelineConfig config = sample.config;
+        config.reward = RewardConfig{Distribution::exponential(2.0), std::nullopt, 0.5};
+        Pipeline unlimited(config, 7, 0);
+        config.reward->servers = 1'000'000;
+        Pipeline limited(config, 7, 0);
+        for (Pipeline* pipeline : {&unlimited, &limited}) {
+            REQUIRE(pipeline->run(200));
+        }
+        const PipelineFlows known = unlimited.flows();
+        const PipelineFlows seen = limited.flows();
+        for (StationFlow PipelineFlows::*station :
+             {&PipelineFlows::workers, &PipelineFlows::reward, &PipelineFlows::assembly, &PipelineFlows::store}) {
+            CHECK((known.*station).entered() == (seen.*station).entered());
+            CHECK((known.*station).left() == (seen.*station).left());
+            CHECK((known.*station).sojourn_s() == (seen.*station).sojourn_s());
+            CHECK((known.*station).presence_s(unlimited.now()) == (seen.*station).presence_s(limited.now()));
+        }
+        const ReplicationRecord ahead = unlimited.take_record();
+        const ReplicationRecord each = limited.take_record();
+        CHECK(ahead.events < each.events);
+        REQUIRE(ahead.updates.size() == each.updates.size());
+        for (std::size_t u = 0; u < ahead.updates.size(); ++u) {
+            CHECK(ahead.updates[u].at == each.updates[u].at);
+            CHECK(ahead.updates[u].staleness == each.updates[u].staleness);
+            CHECK(ahead.updates[u].last_use_steps == each.updates[u].last_use_steps);
+            CHECK(ahead.updates[u].generated == each.updates[u].generated);
+        }
+        ++compared;
+    }
+    CHECK(compared > 3);
+}
+
 TEST_CASE("Little's law at every station of a pipeline worked out by hand") {
     // One slot makes a rollout in 10 s and another grades it for 3 s; pairs go on when the second is graded, so one of
     // two waits for 10 s; the buffer keeps six.
@@ -214,7 +250,7 @@ TEST_CASE("Little's law at every station of a pipeline worked out by hand") {
     config.store = ReplayBufferConfig{.capacity = 6};
     Pipeline pipeline(config, 1, 0);
     pipeline.run(10'000);
-    const PipelineFlows& flows = pipeline.flows();
+    const PipelineFlows flows = pipeline.flows();
     const Time now = pipeline.now();
     CHECK(static_cast<double>(flows.workers.left()) / seconds(now) == doctest::Approx(0.1).epsilon(1e-3));
     check_station(flows.workers, now, 1.0, 10.0, 1e-3);
@@ -242,7 +278,7 @@ TEST_CASE("a blocking queue worked out by hand: times of the states, and Little'
     Pipeline pipeline(config, 1, 0);
     constexpr std::int64_t updates = 4000;
     pipeline.run(updates);
-    const PipelineFlows& flows = pipeline.flows();
+    const PipelineFlows flows = pipeline.flows();
     const Time now = pipeline.now();
     const ReplicationRecord record = pipeline.take_record();
     for (std::int64_t u = 1; u <= updates; u += 333) {
