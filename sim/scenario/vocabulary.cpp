@@ -348,6 +348,7 @@ std::span<const std::string_view> metric_keys() {
         "learner/entropy",
         "learner/greedy_at_start",
         "learner/greedy_largest_drop",
+        "learner/compute_budget",
         "learner/compute_spent",
         "learner/compute_to_target",
         "learner/active_gpu_s_to_target",

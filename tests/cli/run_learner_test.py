@@ -55,6 +55,14 @@ class Results(RunCase):
         for other in outputs[1:]:
             self.assertEqual(outputs[0], other)
 
+    def test_the_budget_is_a_metric_where_it_was_spent(self):
+        metrics = json.loads(self.run_tiny("--format", "json", "--quiet")[0])["metrics"]
+        self.assertEqual(metrics["learner/compute_budget"]["mean"], 40)
+        self.assertGreaterEqual(metrics["learner/compute_spent"]["mean"], 40)
+        result = json.loads(self.run_tiny("--format", "json", "--quiet", "--set", "horizon.updates=8")[0])
+        self.assertNotIn("learner/compute_budget", result["metrics"])
+        self.assertIn("horizon.updates ended the run", result["undefined"]["learner/compute_budget"])
+
     def test_the_result_has_timing_and_learning(self):
         result = json.loads(self.run_tiny("--format", "json", "--quiet", "--curve", "c.jsonl")[0])
         learner = result["learner"]

@@ -75,6 +75,7 @@ class PipelineCurves {
     /// A number of every model that came to its end.
     template <typename Number>
     std::vector<double> of_all(const Number& number) const;
+    void put_budget_into(RunResult& result) const;
     void warn(RunResult& result) const;
 
     const Scenario& scenario_;
