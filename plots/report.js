@@ -73,8 +73,9 @@
 
   function hover(design) {
     const lines = ["<b>" + plain(design.label || design.family) + "</b>  " + plain(design.family),
-                   ...Object.entries(design.values).map(([path, value]) =>
-                     plain(path + " = " + (typeof value === "object" ? JSON.stringify(value) : value))), ""];
+                   ...data.hovered.filter((path) => path in design.values).map((path) => plain(path + " = "
+                     + (typeof design.values[path] === "object" ? JSON.stringify(design.values[path])
+                       : design.values[path]))), ""];
     for (const key of data.shown) {
       if (mean(design, key) !== null) lines.push(plain(data.titles[key]) + ": " + estimateText(design, key));
     }
@@ -115,8 +116,9 @@
   function drawPareto() {
     const axis = (k) => {
       const { title, log, range, ends } = data.axes[k];
-      const room = (k === 0 ? pareto.clientWidth - 80 : pareto.clientHeight - 130) / 6.8;
-      const one = { title: { text: wrapped(title, room).map(plain).join("<br>"), standoff: 8 }, type: log ? "log" : "linear", range };
+      const room = (k === 0 ? pareto.clientWidth - 80 : pareto.clientHeight - 130) / 6.4;  // in letters
+      const one = { title: { text: wrapped(title, room).map(plain).join("<br>"), standoff: 8,
+                             font: { size: narrow.matches ? 11 : 12 } }, type: log ? "log" : "linear", range };
       return log ? { ...one, ...logTicks(...ends) } : one;
     };
     const better = { text: "better", showarrow: true, xref: "paper", yref: "paper", ax: data.better[0] * -38,
@@ -199,13 +201,15 @@
     element("outlines").textContent = (kinds.has("in") ? "Outlined: on the frontier. " : "")
       + (kinds.has("undecided") ? "Dashed outline: undecided." : "");
     if (row >= 0) shapes.push(frame(5, "#000000"), frame(2.5, "#E69F00"));
+    const height = Math.min(narrow.matches ? 380 : 470, 110 + 70 * lines.length);
+    heat.style.height = height + "px";
     const every = (count, most) => (_, i) => i % Math.ceil(count / most) === 0;
     const ticks = data.heat.columns.map((_, i) => i).filter(every(data.heat.columns.length, narrow.matches ? 8 : 14));
-    return Plotly.react(heat, [trace], layout({ annotations, shapes,
+    return Plotly.react(heat, [trace], layout({ annotations, shapes, height,
       xaxis: { title: { text: plain(data.heat.x) }, tickvals: ticks, showgrid: false,
                ticktext: ticks.map((i) => plain(data.heat.columns[i])), range: [-0.5, data.heat.columns.length - 0.5] },
       yaxis: { title: { text: plain(data.heat.y) }, tickvals: lines.map((_, j) => j), showgrid: false,
-               ticktext: lines.map((j) => plain(data.heat.lines[j])), range: [-0.5, lines.length - 0.5] } }),
+               ticktext: lines.map((j) => data.heat.lines[j] === "–" ? "none" : plain(data.heat.lines[j])), range: [-0.5, lines.length - 0.5] } }),
       { responsive: true, displayModeBar: false });
   }
 

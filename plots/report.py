@@ -112,6 +112,7 @@ def script_data(study, story, map_story, how):
         "words": WORDS, "shown": shown, "titles": {key: metric_title(key) for key in known + keys},
         "paths": list(dict.fromkeys(path for one in study["designs"] for path in one["values"]
                                     if designs.distinguishes(path))),
+        "hovered": list(dict.fromkeys(path for one in study["designs"] for path in one["values"])),
         "staircases": staircases(story),
         "heat": None if map_story is None else {
             "columns": [column[2] for column in map_story["columns"]],
@@ -204,7 +205,7 @@ def page(study, results, how):
         "css": read("report.css"), "plotly": get_plotlyjs(), "script": read("report.js"),
         "data": data.replace("<", "\\u003c"),
         "metrics": "".join(f'<option value="{html.escape(key)}"{" selected" if key == first else ""}>'
-                           f"{html.escape(option(key))}</option>" for key in metrics),
+                           f"{html.escape(metric_title(key))}</option>" for key in metrics),
         "families": "".join(f"<option>{html.escape(str(name))}</option>" for name in mapped),
         "not_shown": html.escape(map_story["not_shown"] or "") if map_story else "",
         "heat": "" if map_story else " hidden",
@@ -212,10 +213,6 @@ def page(study, results, how):
         "hash": html.escape(str(study.get("sweep_hash", ""))),
     }
     return re.sub(r"\{\{(\w+)\}\}", lambda match: text[match[1]], PAGE)
-
-
-def option(key):
-    return key if metric_title(key) == key else f"{metric_title(key)} ({key})"
 
 
 def read(name):
