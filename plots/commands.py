@@ -42,13 +42,13 @@ class Commands:
             if text not in inside:
                 words += ["--set", text]
         words += ["--replications", str(design["replications"])] if design.get("replications") else []
-        return " ".join(shlex.quote(word) for word in words)
+        return shlex.join(words)
 
     def by_file(self, design):
         """The file that millrace pareto wrote of a design of the frontier, None for others."""
         if not design.get("scenario"):
             return None
-        return " ".join(shlex.quote(word) for word in ("millrace", "run", os.path.join(self.folder, design["scenario"])))
+        return shlex.join(["millrace", "run", os.path.join(self.folder, design["scenario"])])
 
 
 def scenarios(folder):
@@ -70,8 +70,8 @@ def file_name(family, families):
 
 
 def with_changes(base, changes):
-    """The base with those of the `path=value` texts inside that name a place in it, and which ones that are. Others stay
-    on the command line: what is added to a default object (admission.steps_ahead) is decided by millrace."""
+    """The base with those of the `path=value` texts inside that name a place in it, and which ones those are. Others
+    stay on the command line: what is added to a default object (admission.steps_ahead) is decided by millrace."""
     scenario, inside = json.loads(json.dumps(base)), []
     for text in changes:
         path, value = text.split("=", 1)

@@ -44,8 +44,8 @@ def in_sentence(metric):
 
 
 def comparison(study):
-    """The best design for the target and what it is compared with: the best that reuses no rollout where it does (or the
-    other way round), else the best of another family. None where there is no such metric."""
+    """The best design for the target and what it is compared with: the best that reuses no rollout where it does (or
+    the other way round), else the best of another family. None where there is no such metric."""
     designs, families = study["designs"], study["families"]
     key = target_metric(designs)
     if key is None:
@@ -73,7 +73,8 @@ def comparison(study):
         found["sentence"] = f"{named(best, families)} needs the least compute to the target: {saving} less than " \
                             f"{where}, {found['words']}."
     else:
-        found["title"] = f"{named(best, families)} and {where} need the same compute to the target within their intervals"
+        found["title"] = f"{named(best, families)} and {where} need the same compute to the target within their " \
+                         "intervals"
         found["sentence"] = f"{named(best, families)} and {where}, {found['words']}, need the same compute to the " \
                             "target within their intervals."
     return found
@@ -103,7 +104,8 @@ def headline(study):
     if first == last:
         return f"{named(at[0], study['families'])} is the best in both objectives"
     return "Along the frontier " + " and ".join(
-        f"{in_sentence(key)} goes from {a} to {b}" for key, a, b in zip(keys, first, last))
+        f"{in_sentence(key)} {'goes ' if key == keys[0] else ''}from {a} to {b}"
+        for key, a, b in zip(keys, first, last))
 
 
 def named_in_headline(study):

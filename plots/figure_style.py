@@ -43,6 +43,7 @@ METRICS = {
     "compute/active_gpu_s": "Compute, active GPU-s",
     "compute/units": "Compute, units (one unit = training of one batch)",
     "compute/usd_per_update": "USD per update",
+    "learner/compute_budget": "Compute budget, units",
     "learner/compute_to_target": "Compute to the target, units",
     "learner/compute_spent": "Compute spent, units",
     "learner/entropy": "Entropy, nats per token",

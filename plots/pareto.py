@@ -84,9 +84,10 @@ def draw(story):
     counts = {kind: sum(design["membership"] == kind for design in story["designs"])
               for kind in ("in", "undecided", "out")}
     lines = [f"{story['name']}, {len(story['designs'])} designs: {counts['in']} on the frontier, "
-             f"{counts['undecided']} undecided, {counts['out']} dominated" + (f"; {story['failed']} failed" if story["failed"] else "")
+             f"{counts['undecided']} undecided, {counts['out']} dominated"
+             + (f"; {story['failed']} failed" if story["failed"] else "")
              + (f"; {story['without']} without these metrics" if story["without"] else "")
-             + ". Whiskers (where wider than the mark): 95 % intervals of means"]
+             + ". Whiskers: 95 % intervals of means"]
     front = [design for design in story["designs"] if design["on_front"]]
     key = label_key(front)
     lines += [f"Labels: {key}" + ("; bold: the one in the heading" if story["named"] else "")] if key else []
@@ -115,8 +116,7 @@ def draw(story):
             look = dict(color="#222222", linewidth=1.6, gid="staircase") if family is None else dict(
                 color=LOOKS[family][0], linewidth=1.0, linestyle=LOOKS[family][2], gid=f"staircase-{family}", alpha=0.9)
             axes.plot(*zip(*corners), zorder=2.2 if family is None else 2.1, solid_joinstyle="miter", **look)
-            if family is None:
-                steps = corners
+            steps.append(corners)
     for i, design in enumerate(story["designs"]):
         draw_design(axes, story, design, i)
     axes.set_xlabel(axis_title(story, 0), size=11)
@@ -196,13 +196,14 @@ def draw_key(figure, story, top):
     handles = [Line2D([], [], color=LOOKS[i][0], marker=LOOKS[i][1], linestyle=LOOKS[i][2] if several else "none",
                       linewidth=1, markersize=8, label=clipped(name, 30)) for i, name in enumerate(story["families"])]
     kinds = {design["membership"] for design in story["designs"]}
-    for kind, text, style in (("in", "on the frontier", {"color": "#222222"}),
-                        ("undecided", "undecided", {"color": "#222222", "markerfacecolor": "white", "markeredgewidth": 1.6}),
+    hollow = {"color": "#222222", "markerfacecolor": "white", "markeredgewidth": 1.6}
+    for kind, text, style in (("in", "on the frontier", {"color": "#222222"}), ("undecided", "undecided", hollow),
                         ("out", "dominated", {"color": "#222222", "alpha": DOMINATED})):
         if kind in kinds:
             handles.append(Line2D([], [], marker="o", linestyle="none", markersize=7, label=text, **style))
     if not story["objectives"][2:]:
-        handles.append(Line2D([], [], color="#222222", linewidth=1.6, label="frontier of all" if several else "frontier"))
+        handles.append(Line2D([], [], color="#222222", linewidth=1.6,
+                              label="frontier of all" if several else "frontier"))
     columns = min(len(handles), -(-len(handles) // (1 if sum(len(h.get_label()) + 8 for h in handles) < 130 else 2)))
     figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.034, top + 0.035), ncol=columns, frameon=False,
                   fontsize=9, handletextpad=0.5, columnspacing=1.4, handlelength=2.6)
@@ -219,7 +220,7 @@ def draw_labels(figure, axes, story, steps, better, x_goal, y_goal):
     pixels = axes.transData.transform([position(design, story)[0] for design in story["designs"]])
     obstacles = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in pixels] + 3 * better
     points = [tuple(axes.transData.transform(position(some[0], story)[0])) for some in front]
-    corners = [tuple(corner) for corner in axes.transData.transform(steps)] if steps else []
+    stairs = [[tuple(corner) for corner in axes.transData.transform(corners)] for corners in steps]
     towards = (-1 if x_goal == "minimize" else 1, -1 if y_goal == "minimize" else 1)
     texts = [shared_label(some) or some[0]["family"] for some in front]
     bold = {shared_label(some) for some in front if {one["design"] for one in some} & story["named"]}
@@ -229,7 +230,8 @@ def draw_labels(figure, axes, story, steps, better, x_goal, y_goal):
 
     placed, unplaced = labels.place(points, texts, lambda text: text_size(figure, text, size=9, weight=weight(text)),
                                     obstacles,
-                                    list(zip(corners, corners[1:])), axes.get_window_extent().padded(-3), towards)
+                                    [line for corners in stairs for line in zip(corners, corners[1:])],
+                                    axes.get_window_extent().padded(-3), towards)
     back = axes.transData.inverted().transform
     for i, (text, box, leaders) in enumerate(placed):
         for start, end in leaders:
@@ -237,5 +239,6 @@ def draw_labels(figure, axes, story, steps, better, x_goal, y_goal):
                 line = back([start, end])
                 axes.plot(line[:, 0], line[:, 1], color=GREY, linewidth=0.7, zorder=3.5, gid=f"leader-{i}")
         axes.text(*back((box.x0, box.y0)), text, size=9, color=BLACK, va="bottom", ha="left", gid=f"label-{i}",
-                  weight=weight(text), zorder=5, path_effects=[withStroke(linewidth=2.2, foreground="white")])  # legible over lines
+                  weight=weight(text), zorder=5,
+                  path_effects=[withStroke(linewidth=2.2, foreground="white")])  # legible over lines
     return left_out + unplaced

@@ -139,7 +139,8 @@
       const other = cells.get(key);
       const value = mean(design, metric);
       const better = (a, b) => data.heat.maximize.includes(metric) ? a > b : a < b;
-      const frontier = ["in", "undecided"].find((kind) => kind === design.membership || (other && kind === other.frontier));
+      const kinds = [design.membership, other && other.frontier];
+      const frontier = ["in", "undecided"].find((kind) => kinds.includes(kind));
       if (other === undefined || (value !== null && (other.value === null || better(value, other.value)))) {
         cells.set(key, { value, index: i, failed: value === null && design.error !== undefined, frontier });
       } else {
@@ -209,7 +210,8 @@
       xaxis: { title: { text: plain(data.heat.x) }, tickvals: ticks, showgrid: false,
                ticktext: ticks.map((i) => plain(data.heat.columns[i])), range: [-0.5, data.heat.columns.length - 0.5] },
       yaxis: { title: { text: plain(data.heat.y) }, tickvals: lines.map((_, j) => j), showgrid: false,
-               ticktext: lines.map((j) => data.heat.lines[j] === "–" ? "none" : plain(data.heat.lines[j])), range: [-0.5, lines.length - 0.5] } }),
+               ticktext: lines.map((j) => data.heat.lines[j] === "–" ? "none" : plain(data.heat.lines[j])),
+               range: [-0.5, lines.length - 0.5] } }),
       { responsive: true, displayModeBar: false });
   }
 

@@ -37,8 +37,8 @@ SYMBOLS = {"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v"
 DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "dash"]
 WORDS = {"in": "on the frontier", "undecided": "undecided", "out": "dominated"}
 # Shown beside the objectives where designs have them.
-OFTEN_WANTED = ["learner/compute_to_target", "compute/gamma_simulated", "compute/usd_per_update", "noise/relative_compute_to_target",
-                "staleness/mean", "replay/mean", "time/update_period_s"]
+OFTEN_WANTED = ["learner/compute_to_target", "compute/gamma_simulated", "compute/usd_per_update",
+                "noise/relative_compute_to_target", "staleness/mean", "replay/mean", "time/update_period_s"]
 
 
 def main(words):
@@ -73,7 +73,7 @@ def summary(study):
     refined = sum(one["refined"] for one in study["designs"])
     return (f"{len(study['designs'])} designs: {counts['in']} on the frontier, {counts['undecided']} undecided, "
             f"{counts['out']} dominated" + (f", {failed} failed" if failed else "") + "."
-            + (f" {refined} of them were added by the sweep itself." if refined else ""))
+            + (f" Added by the sweep itself: {refined}." if refined else ""))
 
 
 def volumes(study):
@@ -188,8 +188,8 @@ def page(study, results, how):
     if map_story and map_story["not_shown"]:
         note("millrace report", "heat map: " + map_story["not_shown"])
     if not how.bases:
-        note("millrace report", f"{how.folder} has no sweep.json: the scenarios in the report's commands are named as the "
-             "sweep file names them, relative to it")
+        note("millrace report", f"{how.folder} has no sweep.json: the scenarios in the report's commands are named as "
+             "the sweep file names them, relative to it")
     data = json.dumps(script_data(study, story, map_story, how), ensure_ascii=False, sort_keys=True, allow_nan=False)
     metrics = [key for key in designs.known_metrics(study["designs"])
                if sum(designs.has_metric(one, key) for one in study["designs"]) > 0]

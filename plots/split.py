@@ -150,7 +150,8 @@ def rows(story):
 def draw(story):
     figure = new_figure(9.6, 6.0)
     some = f"; only the first {MOST_LINES} of {MOST_LINES + story['left_out']} lines are drawn"
-    notes = [(f"{story['name']}; " if story["name"] else "") + "points: simulated, with 95 % intervals" + (some if story["left_out"] else "")
+    notes = [(f"{story['name']}; " if story["name"] else "") + "points: simulated, with 95 % intervals"
+             + (some if story["left_out"] else "")
              + ("; ✕ measured" if story["measured"] else "")]
     curve = bound_curve(story)
     if curve:
