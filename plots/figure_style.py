@@ -208,23 +208,32 @@ def new_figure(width, height):
     return figure
 
 
+HEAD, LINE = 0.29, 0.2  # inches between lines of a heading, and of what stands under it
+
+
 def title(figure, heading, lines=(), left=0.04):
     """A heading and what must be known to read the figure, under each other from the top left. Returns where, as a
     share of the figure's height, room for axes begins."""
     height = figure.get_figheight()
-    lines = [part for line in lines for part in textwrap.wrap(line, int(13.2 * figure.get_figwidth()))]
-    heads = heading_lines(figure, heading)
+    heads, lines = title_lines(figure.get_figwidth(), heading, lines)
     for i, head in enumerate(heads):
-        figure.text(left, 1 - (0.38 + 0.29 * i) / height, head, size=15, weight="bold")
-    below = 0.64 + 0.29 * (len(heads) - 1)
+        figure.text(left, 1 - (0.38 + HEAD * i) / height, head, size=15, weight="bold")
+    below = 0.64 + HEAD * (len(heads) - 1)
     for i, line in enumerate(lines):
-        figure.text(left, 1 - (below + 0.2 * i) / height, line, color=GREY, size=9.5)
-    return 1 - (below + 0.21 + 0.2 * len(lines)) / height
+        figure.text(left, 1 - (below + LINE * i) / height, line, color=GREY, size=9.5)
+    return 1 - title_height(figure.get_figwidth(), heading, lines) / height
 
 
-def heading_lines(figure, heading):
-    """At most two lines."""
-    return textwrap.wrap(heading, int(7.9 * figure.get_figwidth()), max_lines=2, placeholder=" …") or [""]
+def title_lines(width, heading, lines):
+    """At most two of the heading, and the others, as they fit into so many inches."""
+    return (textwrap.wrap(heading, int(7.9 * width), max_lines=2, placeholder=" …") or [""],
+            [part for line in lines for part in textwrap.wrap(line, int(13.2 * width))])
+
+
+def title_height(width, heading, lines):
+    """What title() takes of the figure, in inches."""
+    heads, lines = title_lines(width, heading, lines)
+    return 0.85 + HEAD * (len(heads) - 1) + LINE * len(lines)
 
 
 def text_size(figure, text, **style):

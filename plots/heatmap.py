@@ -9,7 +9,7 @@ from matplotlib.patches import Rectangle
 import conclusion
 from designs import has_metric, known_metrics, load_any, not_shown, value_text
 from figure_style import (BLACK, BadRequest, axis_words, clipped, metric_title, new_figure, note, number,
-                          plain_ticks, text_size, title)
+                          plain_ticks, text_size, title, title_height)
 
 SPLIT = "workers.count/trainers.count"
 MOST_NUMBERS = 170  # cells in a figure up to which their values are written in them
@@ -106,8 +106,6 @@ def draw(story):
     used = [[line for line in lines if (line[2] != "–" if tall else line[2] == "–")
              or any(at[1] == line for at in panel["cells"])] for tall, panel in zip(heights, panels)]
     width = min(14.0, max(7.2, 2.1 + len(panels) * (0.62 * len(columns) + 0.9) + 1.25))
-    height = max(3.4, 2.3 + 0.42 * max(len(u) for u in used))
-    figure = new_figure(width, height)
     cells = [panel["cells"].get((column, line)) for panel, own in zip(panels, used)
              for line in own for column in columns]
     drawn = [panel["cells"][at] for panel in panels for at in panel["cells"]]
@@ -123,6 +121,8 @@ def draw(story):
                      f"{which} value")
     if story["not_shown"]:
         notes.append(story["not_shown"])
+    height = title_height(width, story["title"], notes) + 0.8 + max(1.9, 0.42 * max(len(u) for u in used))
+    figure = new_figure(width, height)
     top = title(figure, story["title"], notes) - 0.12 / height
     values = [c["value"] for p in panels for c in p["cells"].values() if c["value"] is not None]
     low, high = min(values), max(values)
