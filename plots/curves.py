@@ -14,7 +14,8 @@ def arguments(parser):
     parser.add_argument("--label", action="append", default=[], metavar="TEXT",
                         help="name of a line, in the order of the files; repeatable")
     parser.add_argument("--smooth", type=int, default=1, metavar="N",
-                        help="mean of N successive evaluations of a seed (%(default)s)")
+                        help="mean of N successive evaluations of a seed, of fewer at the ends of its curve "
+                        "(%(default)s)")
     parser.add_argument("--target", type=float, metavar="VALUE",
                         help="draw a level, and say where medians first reach it")
     parser.add_argument("--title", help="heading of the figure")
@@ -63,13 +64,10 @@ def quartiles(path, seeds, against, metric, smooth):
     curves = []
     for seed in seeds:
         points = [(float(x), float(y)) for x, y in zip(seed[against], seed[metric]) if x is not None and y is not None]
-        if len(points) >= smooth:
-            x, y = numpy.array(points).T
-            # A mean of N evaluations stands at the mean of their places.
-            window = numpy.ones(smooth) / smooth
-            curves.append((numpy.convolve(x, window, "valid"), numpy.convolve(y, window, "valid")))
+        if points:
+            curves.append(smoothed(*numpy.array(points).T, smooth))
     if not curves:
-        raise BadInput(f"{path}: no seed has {smooth} values of {metric}")
+        raise BadInput(f"{path}: no seed has a value of {metric}")
     low, high = max(x[0] for x, _ in curves), min(x[-1] for x, _ in curves)
     grid = curves[0][0]
     inside = grid[(grid >= low) & (grid <= high)]
@@ -78,6 +76,14 @@ def quartiles(path, seeds, against, metric, smooth):
         raise BadInput(f"{path}: its seeds have no range of {against} in common")
     values = numpy.array([numpy.interp(grid, x, y) for x, y in curves])
     return {"x": grid, "quartiles": numpy.percentile(values, [25, 50, 75], axis=0), "seeds": len(curves)}
+
+
+def smoothed(x, y, count):
+    """Means of `count` successive evaluations, each at the mean of their places. At both ends of the curve the window
+    shrinks to the single evaluation there, so that a curve begins and ends where its run did."""
+    window = numpy.ones(min(count, len(x)))
+    inside = numpy.convolve(numpy.ones(len(x)), window)  # how many of the window's evaluations there are
+    return numpy.convolve(x, window) / inside, numpy.convolve(y, window) / inside
 
 
 def reached(line, target):
@@ -107,7 +113,7 @@ def draw(story):
     seeds = f"{counts[0]} seeds" if len(counts) == 1 else f"{counts[0]} to {counts[-1]} seeds"
     subtitle = "one seed per line" if counts == [1] else f"median of {seeds}, shaded from first to third quartile"
     if story["smooth"] > 1:
-        subtitle += f"; each point the mean of {story['smooth']} evaluations"
+        subtitle += f"; each point the mean of {story['smooth']} evaluations, of fewer at the ends"
     if story["target"] is not None:
         subtitle += f"; hollow: the median first reaches {short_number(story['target'])}"
     top = title(figure, story["title"] or ", ".join(metric_title(metric) for metric, _ in panels), [subtitle])

@@ -6,7 +6,13 @@ from figure_style import BadInput, BadRequest, Reading, load_json, load_result, 
 
 SYMBOLS = {"store.capacity": "N", "workers.count": "W", "trainers.count": "T", "trainers.batch": "B",
            "groups.size": "G", "weight_sync.every": "k", "workers.slots": "slots",
-           "learner.optimizer.learning_rate": "lr"}
+           "learner.optimizer.learning_rate": "lr", "trainers.fresh_per_update": "R",
+           "admission.rollouts_per_update": "R"}
+WORKERS, TRAINERS = "workers.count", "trainers.count"
+MEANINGS = {"N": "rollouts in the buffer or queue", "B": "rollouts per update", "G": "rollouts per prompt",
+            "k": "updates between weight transfers", "lr": "learning rate", "R": "fresh rollouts per update",
+            "W": "inference workers", "T": "trainers"}
+FEW = 3  # values up to which a label of designs at one point lists them
 
 
 def load_folder(folder):
@@ -24,6 +30,7 @@ def load_folder(folder):
             families.index(design["family"])
             design["label"] = label(design["values"])
             design["set"] = [str(one) for one in design.get("set", [])]
+            design["refined"] = design.get("refined") is True  # added by the sweep between two designs of its axes
             if "error" in design:
                 continue
             if design["membership"] not in ("in", "out", "undecided"):
@@ -50,14 +57,14 @@ def load_results(paths):
 
 
 def load_any(paths):
-    """(heading, families, designs) of one folder of a sweep or of results."""
+    """(name, families, designs, objectives) of one folder of a sweep or of results."""
     folders = [path for path in paths if os.path.isdir(path)]
     if folders and len(paths) > 1:
         raise BadRequest("either one folder of a sweep or results, not both")
     if folders:
         study = load_folder(folders[0])
-        return str(study["name"]), study["families"], study["designs"]
-    return "", [""], load_results(paths)
+        return str(study["name"]), study["families"], study["designs"], study["objectives"]
+    return "", [""], load_results(paths), []
 
 
 def flat(tree, prefix=""):
@@ -85,16 +92,79 @@ def distinguishes(path):
 
 def label(values):
     """6:2, N = 84: how many work and train, then the other axes."""
-    parts, rest = [], dict(values)
-    if "workers.count" in rest and "trainers.count" in rest:
-        parts.append(f'{value_text(rest.pop("workers.count"))}:{value_text(rest.pop("trainers.count"))}')
+    return ", ".join(text for text, _ in parts(values))
+
+
+def parts(values):
+    """[what is written, path] of a label; axes that go together under one symbol (R) are one part."""
+    found, rest = [], dict(values)
+    if WORKERS in rest and TRAINERS in rest:
+        found.append((f"{value_text(rest.pop(WORKERS))}:{value_text(rest.pop(TRAINERS))}", WORKERS))
     for path, value in rest.items():
         if not distinguishes(path):
             continue
         text = value_text(value)
         text = text if len(text) <= 24 else text[:22] + " …"
-        parts.append(text if isinstance(value, str) else f"{symbol(path)} = {text}")
-    return ", ".join(parts)
+        text = text if isinstance(value, str) else f"{symbol(path)} = {text}"
+        if text not in (other for other, _ in found):
+            found.append((text, path))
+    return found
+
+
+def label_key(designs):
+    """What the symbols in these designs' labels mean, in the order in which they appear."""
+    words = []
+    for design in designs:
+        for text, path in parts(design["values"]):
+            if path == WORKERS and ":" in text:
+                words.append("W:T = workers : trainers")
+            elif symbol(path) in MEANINGS:
+                words.append(f"{symbol(path)} = {MEANINGS[symbol(path)]}")
+    return ", ".join(dict.fromkeys(words))
+
+
+def shared_label(designs):
+    """One label for designs at the same point: what they have in common, and where they differ in one axis its values
+    (6:2, N = 2,048 or 8,192); else how many they are."""
+    if len({design["label"] for design in designs}) == 1:
+        return designs[0]["label"]
+    each = [dict((path, text) for text, path in parts(design["values"])) for design in designs]
+    paths = list(each[0])
+    differing = [path for path in paths if len({one.get(path) for one in each}) > 1]
+    several = f"{len(designs)} designs"
+    if any(list(one) != paths for one in each) or len({design["family"] for design in designs}) > 1:
+        return several
+    common = [each[0][path] for path in paths if path not in differing]
+    if len(differing) > 1:
+        return ", ".join([several] + common) if common else several
+    texts = list(dict.fromkeys(one[differing[0]] for one in each))
+    head = f"{symbol(differing[0])} = " if all(text.startswith(f"{symbol(differing[0])} = ") for text in texts) else ""
+    texts = [text.removeprefix(head) for text in texts]
+    listed = (", ".join(texts[:-1]) + " or " + texts[-1] if len(texts) <= FEW
+              else f"{texts[0]} … {texts[-1]}")
+    return ", ".join(head + listed if path == differing[0] else each[0][path] for path in paths)
+
+
+def at_one_point(designs, keys):
+    """Lists of designs whose means are equal in all of `keys`, in order."""
+    found = {}
+    for design in designs:
+        found.setdefault(tuple(mean_and_spread(design, key)[0] for key in keys), []).append(design)
+    return list(found.values())
+
+
+def families_without(families, designs, paths):
+    """Names of the families none of whose designs has values of all `paths`."""
+    return [name for name in families
+            if not any(design["family"] == name and set(paths) <= set(design["values"]) for design in designs)]
+
+
+def not_shown(families, designs, paths):
+    """What a figure over `paths` says of families that have no place in it; None where all have."""
+    missing = families_without(families, designs, paths)
+    if not missing:
+        return None
+    return f"Not shown: {', '.join(missing)} (not swept over {' and '.join(paths)})."
 
 
 def has_metric(design, key):

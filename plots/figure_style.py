@@ -34,6 +34,8 @@ LOOKS = [(BLUE, "o", "-"), (VERMILION, "s", (0, (5, 2))), (GREEN, "^", (0, (1, 1
 METRICS = {
     "compute/gamma": "Compute ratio γ, closed form",
     "compute/gamma_simulated": "Compute ratio γ",
+    "trainers/busy": "Trainers busy, share of time",
+    "workers/busy": "Workers busy, share of time",
     "compute/effective_mu": "Effective imbalance μ",
     "compute/active_gpu_s_per_update": "Active GPU-s per update",
     "compute/reserved_gpu_s_per_update": "Reserved GPU-s per update",
@@ -41,6 +43,7 @@ METRICS = {
     "compute/active_gpu_s": "Compute, active GPU-s",
     "compute/units": "Compute, units (one unit = training of one batch)",
     "compute/usd_per_update": "USD per update",
+    "learner/compute_budget": "Compute budget, units",
     "learner/compute_to_target": "Compute to the target, units",
     "learner/compute_spent": "Compute spent, units",
     "learner/entropy": "Entropy, nats per token",
@@ -57,6 +60,14 @@ METRICS = {
     "time/update_period_s": "Time per update, s",
     "time/wall_s": "Simulated time, s",
     "update": "Updates",
+}
+# What the numbers on an axis are; where it is not said in the title.
+ON_AXIS = {
+    "compute/gamma_simulated": "Compute ratio γ: GPU-s per update, balanced pipeline without a buffer = 1",
+    "compute/gamma": "Compute ratio γ, closed form, balanced pipeline without a buffer = 1",
+    "noise/relative_variance": "Gradient variance, on-policy batch = 1",
+    "noise/relative_compute_to_target": "Compute to target, on-policy pipeline = 1",
+    "learner/pass@1": "pass@1, share of prompts solved",
 }
 
 
@@ -119,6 +130,19 @@ class Reading:
             raise BadInput(f"{self.path}: it is incomplete or damaged ({kind.__name__}: {error})") from error
 
 
+def read_each(paths, most, given, take):
+    """A label per result, and what `take` makes of each; a figure holds at most so many."""
+    if len(paths) > most:
+        raise BadRequest(f"a figure holds at most {most} results, not {len(paths)}")
+    names, found = [], []
+    for path in paths:
+        result = load_result(path)
+        with Reading(path):
+            names.append(str(result["scenario"]["name"]))
+            found.append(take(result))
+    return distinct_names(paths, names, given), found
+
+
 def distinct_names(paths, names, given):
     """A label per file: those given, else the names in the files, with the files' own names where those repeat."""
     if given and len(given) != len(paths):
@@ -142,6 +166,16 @@ def number(value, digits=4):
     return f"{value:.{max(0, digits - 1 - math.floor(math.log10(abs(value))))}f}"
 
 
+def estimate(mean, half_width):
+    """1.787 ± 0.0013 as 1.7868 ± 0.0013: the mean to the last digit of its half width, of which there are two."""
+    if not half_width or half_width < 1e-9 * abs(mean):
+        return number(mean)
+    places = 1 - math.floor(math.log10(half_width))
+    if not 0 <= places <= 8 or abs(mean) >= 1e7:
+        return f"{number(mean)} ± {number(half_width, 2)}"
+    return f"{mean:.{places}f} ± {half_width:.{places}f}"
+
+
 def short_number(value):
     """As number(), without zeros at the end and with thousands set apart: for labels and ticks."""
     text = number(value, 3) if abs(value) < 1000 else f"{value:,.0f}"
@@ -150,6 +184,15 @@ def short_number(value):
 
 def metric_title(key):
     return METRICS.get(key, key)
+
+
+def axis_words(key):
+    return ON_AXIS.get(key, metric_title(key))
+
+
+def note(program, text):
+    """Something a reader of the figure should know, on standard error too."""
+    print(f"{program}: note: {text}", file=sys.stderr)
 
 
 def clipped(text, longest):
@@ -165,15 +208,32 @@ def new_figure(width, height):
     return figure
 
 
+HEAD, LINE = 0.29, 0.2  # inches between lines of a heading, and of what stands under it
+
+
 def title(figure, heading, lines=(), left=0.04):
     """A heading and what must be known to read the figure, under each other from the top left. Returns where, as a
     share of the figure's height, room for axes begins."""
     height = figure.get_figheight()
-    lines = [part for line in lines for part in textwrap.wrap(line, int(13.2 * figure.get_figwidth()))]
-    figure.text(left, 1 - 0.38 / height, clipped(heading, int(9.5 * figure.get_figwidth())), size=15, weight="bold")
+    heads, lines = title_lines(figure.get_figwidth(), heading, lines)
+    for i, head in enumerate(heads):
+        figure.text(left, 1 - (0.38 + HEAD * i) / height, head, size=15, weight="bold")
+    below = 0.64 + HEAD * (len(heads) - 1)
     for i, line in enumerate(lines):
-        figure.text(left, 1 - (0.64 + 0.2 * i) / height, line, color=GREY, size=9.5)
-    return 1 - (0.85 + 0.2 * len(lines)) / height
+        figure.text(left, 1 - (below + LINE * i) / height, line, color=GREY, size=9.5)
+    return 1 - title_height(figure.get_figwidth(), heading, lines) / height
+
+
+def title_lines(width, heading, lines):
+    """At most two of the heading, and the others, as they fit into so many inches."""
+    return (textwrap.wrap(heading, int(7.9 * width), max_lines=2, placeholder=" …") or [""],
+            [part for line in lines for part in textwrap.wrap(line, int(13.2 * width))])
+
+
+def title_height(width, heading, lines):
+    """What title() takes of the figure, in inches."""
+    heads, lines = title_lines(width, heading, lines)
+    return 0.85 + HEAD * (len(heads) - 1) + LINE * len(lines)
 
 
 def text_size(figure, text, **style):

@@ -1,8 +1,7 @@
 """Staleness, uses and last use of rollouts: one row of small histograms per result, on common axes."""
 from matplotlib.ticker import MaxNLocator
 
-from figure_style import (BLACK, BLUE, GREY, VERMILION, BadRequest, Reading, clipped, distinct_names, load_result,
-                          new_figure, number, title)
+from figure_style import BLACK, BLUE, GREY, VERMILION, clipped, new_figure, number, read_each, title
 
 # key under `histograms`, title, what is counted, what stands on the x-axis, what it means when nothing was counted
 KINDS = [
@@ -28,18 +27,12 @@ def make(options):
 
 
 def tell(paths, given=()):
-    if len(paths) > MOST_RESULTS:
-        raise BadRequest(f"a figure holds at most {MOST_RESULTS} results, not {len(paths)}")
-    names, counts = [], []
-    for path in paths:
-        result = load_result(path)
-        with Reading(path):
-            names.append(str(result["scenario"]["name"]))
-            counts.append([[int(n) for n in result["histograms"][kind[0]]["counts"]] for kind in KINDS])
+    names, counts = read_each(paths, MOST_RESULTS, given, lambda result: [
+        [int(n) for n in result["histograms"][kind[0]]["counts"]] for kind in KINDS])
     longest = [max(len(one[k]) for one in counts) for k in range(len(KINDS))]
     widths = [bar_width(n) for n in longest]
     panels = [[summary(one[k], widths[k]) for k in range(len(KINDS))] for one in counts]
-    return {"labels": distinct_names(paths, names, given), "panels": panels, "widths": widths, "longest": longest}
+    return {"labels": names, "panels": panels, "widths": widths, "longest": longest}
 
 
 def bar_width(values):

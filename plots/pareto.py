@@ -3,10 +3,11 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Bbox
 
+import conclusion
 import labels
-from designs import has_metric, load_folder, mean_and_spread
-from figure_style import (BLACK, GREY, LOOKS, PALE, BadRequest, clipped, metric_title, new_figure, number, plain_ticks,
-                          text_size, title)
+from designs import at_one_point, has_metric, label_key, load_folder, mean_and_spread, shared_label
+from figure_style import (BLACK, GREY, LOOKS, PALE, BadRequest, axis_words, clipped, new_figure, plain_ticks, text_size,
+                          title)
 
 DOMINATED = 0.35  # opacity
 WIDE = 8.0        # a span of more than this factor gets a logarithmic axis
@@ -20,7 +21,7 @@ def arguments(parser):
 
 def make(options):
     story = tell(load_folder(options.folder))
-    story["title"] = options.title or story["name"]
+    story["title"] = options.title or story["headline"]
     return draw(story), rows(story)
 
 
@@ -36,18 +37,18 @@ def tell(study):
     return {"name": str(study["name"]), "objectives": objectives, "x": x, "y": y, "families": study["families"],
             "designs": drawn, "failed": sum("error" in design for design in study["designs"]),
             "without": sum("error" not in design for design in study["designs"]) - len(drawn),
-            "hypervolumes": study.get("family_hypervolumes") or {}, "confidence": study.get("confidence", 0.95)}
+            "headline": conclusion.headline(study), "named": conclusion.named_in_headline(study)}
 
 
 def rows(story):
     paths = list(dict.fromkeys(path for design in story["designs"] for path in design["values"]))
     yield ["design", "family", "label", *paths, story["x"], story["x"] + " half_width", story["y"],
-           story["y"] + " half_width", "replications", "membership", "on_front"]
+           story["y"] + " half_width", "replications", "membership", "on_front", "refined"]
     for design in story["designs"]:
         x, y = design["metrics"][story["x"]], design["metrics"][story["y"]]
         yield [design["design"], design["family"], design["label"], *(design["values"].get(path) for path in paths),
                x["mean"], x.get("half_width"), y["mean"], y.get("half_width"), design.get("replications"),
-               design["membership"], str(design["on_front"]).lower()]
+               design["membership"], str(design["on_front"]).lower(), str(design["refined"]).lower()]
 
 
 def staircase(points, x_goal, y_goal, x_end, y_end):
@@ -82,10 +83,16 @@ def draw(story):
     height = figure.get_figheight()
     counts = {kind: sum(design["membership"] == kind for design in story["designs"])
               for kind in ("in", "undecided", "out")}
-    lines = [f"{len(story['designs'])} designs: {counts['in']} on the frontier, {counts['undecided']} undecided, "
-             f"{counts['out']} dominated" + (f"; {story['failed']} failed" if story["failed"] else "")
+    lines = [f"{story['name']}, {len(story['designs'])} designs: {counts['in']} on the frontier, "
+             f"{counts['undecided']} undecided, {counts['out']} dominated"
+             + (f"; {story['failed']} failed" if story["failed"] else "")
              + (f"; {story['without']} without these metrics" if story["without"] else "")
-             + f". Whiskers: {100 * story['confidence']:.0f} % intervals of means"]
+             + ". Whiskers: 95 % intervals of means"]
+    front = [design for design in story["designs"] if design["on_front"]]
+    key = label_key(front)
+    lines += [f"Labels: {key}" + ("; bold: the one in the heading" if story["named"] else "")] if key else []
+    if any(design["refined"] for design in story["designs"]):
+        lines.append("thin rings: designs that the sweep added between those of its axes")
     third = story["objectives"][2:]
     if third:
         lines.append(f"A third objective, {third[0]['metric']} to {third[0]['goal']}, is not drawn: frontier points "
@@ -109,8 +116,7 @@ def draw(story):
             look = dict(color="#222222", linewidth=1.6, gid="staircase") if family is None else dict(
                 color=LOOKS[family][0], linewidth=1.0, linestyle=LOOKS[family][2], gid=f"staircase-{family}", alpha=0.9)
             axes.plot(*zip(*corners), zorder=2.2 if family is None else 2.1, solid_joinstyle="miter", **look)
-            if family is None:
-                steps = corners
+            steps.append(corners)
     for i, design in enumerate(story["designs"]):
         draw_design(axes, story, design, i)
     axes.set_xlabel(axis_title(story, 0), size=11)
@@ -125,7 +131,7 @@ def draw(story):
 
 def axis_title(story, k):
     metric, goal = story["objectives"][k]["metric"], story["objectives"][k]["goal"]
-    return metric_title(metric) + (" (less is better)" if goal == "minimize" else " (more is better)")
+    return axis_words(metric) + (" (less is better)" if goal == "minimize" else " (more is better)")
 
 
 def position(design, story):
@@ -168,6 +174,9 @@ def draw_design(axes, story, design, i):
               zorder={"out": 2.6, "undecided": 3.8, "in": 4.2}[design["membership"]],
               markerfacecolor="white" if undecided else colour, markeredgewidth=1.6 if undecided else 0.8,
               markeredgecolor=colour if undecided else "white", gid=f"mark-{i}")
+    if design["refined"]:
+        axes.plot(x, y, "o", color="none", markersize=14, markeredgecolor=GREY, markeredgewidth=0.9, zorder=2.4,
+                  fillstyle="none", gid=f"refined-{i}")
 
 
 def draw_better(axes, x_goal, y_goal):
@@ -183,49 +192,53 @@ def draw_better(axes, x_goal, y_goal):
 
 
 def draw_key(figure, story, top):
-    handles = []
-    for i, name in enumerate(story["families"]):
-        volume = story["hypervolumes"].get(name) or {}
-        text = clipped(name, 30)
-        if volume.get("value") is not None:
-            corrected = volume.get("mean", volume["value"])  # for the bias of picking the best means
-            text += f"   hypervolume {number(corrected, 3)}"
-            if volume.get("half_width") is not None:
-                text += f" ± {number(volume['half_width'], 2)}"
-        dash = LOOKS[i][2] if len(story["families"]) > 1 else "none"
-        handles.append(Line2D([], [], color=LOOKS[i][0], marker=LOOKS[i][1], linestyle=dash, linewidth=1, markersize=8,
-                              label=text))
-    for text, style in (("frontier", {"color": "#222222"}),
-                        ("undecided", {"color": "#222222", "markerfacecolor": "white", "markeredgewidth": 1.6}),
-                        ("dominated", {"color": "#222222", "alpha": DOMINATED})):
-        handles.append(Line2D([], [], marker="o", linestyle="none", markersize=7, label=text, **style))
-    # At most three families and the key fit beside each other.
-    columns = len(handles) if len(story["families"]) <= 2 else 4
+    several = len(story["families"]) > 1
+    handles = [Line2D([], [], color=LOOKS[i][0], marker=LOOKS[i][1], linestyle=LOOKS[i][2] if several else "none",
+                      linewidth=1, markersize=8, label=clipped(name, 30)) for i, name in enumerate(story["families"])]
+    kinds = {design["membership"] for design in story["designs"]}
+    hollow = {"color": "#222222", "markerfacecolor": "white", "markeredgewidth": 1.6}
+    for kind, text, style in (("in", "on the frontier", {"color": "#222222"}), ("undecided", "undecided", hollow),
+                        ("out", "dominated", {"color": "#222222", "alpha": DOMINATED})):
+        if kind in kinds:
+            handles.append(Line2D([], [], marker="o", linestyle="none", markersize=7, label=text, **style))
+    if not story["objectives"][2:]:
+        handles.append(Line2D([], [], color="#222222", linewidth=1.6,
+                              label="frontier of all" if several else "frontier"))
+    columns = min(len(handles), -(-len(handles) // (1 if sum(len(h.get_label()) + 8 for h in handles) < 130 else 2)))
     figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.034, top + 0.035), ncol=columns, frameon=False,
                   fontsize=9, handletextpad=0.5, columnspacing=1.4, handlelength=2.6)
 
 
 def draw_labels(figure, axes, story, steps, better, x_goal, y_goal):
-    """Of the frontier points only. Returns how many found no place."""
+    """Of the frontier's points only, one for all designs at the same point. Returns how many found no place."""
     front = [design for design in story["designs"] if design["on_front"]]
     front.sort(key=lambda design: (position(design, story)[0], design["design"]))
+    front = at_one_point(front, [story["x"], story["y"]])
     count = len(front)
     front = front[::-(-count // MOST_LABELS) or 1]  # of very many, every second or third along the frontier
     left_out = count - len(front)
     pixels = axes.transData.transform([position(design, story)[0] for design in story["designs"]])
     obstacles = [Bbox.from_bounds(x - 5, y - 5, 10, 10) for x, y in pixels] + 3 * better
-    points = [tuple(axes.transData.transform(position(design, story)[0])) for design in front]
-    corners = [tuple(corner) for corner in axes.transData.transform(steps)] if steps else []
+    points = [tuple(axes.transData.transform(position(some[0], story)[0])) for some in front]
+    stairs = [[tuple(corner) for corner in axes.transData.transform(corners)] for corners in steps]
     towards = (-1 if x_goal == "minimize" else 1, -1 if y_goal == "minimize" else 1)
-    texts = [design["label"] or design["family"] for design in front]
-    placed, unplaced = labels.place(points, texts, lambda text: text_size(figure, text, size=9), obstacles,
-                                    list(zip(corners, corners[1:])), axes.get_window_extent().padded(-3), towards)
+    texts = [shared_label(some) or some[0]["family"] for some in front]
+    bold = {shared_label(some) for some in front if {one["design"] for one in some} & story["named"]}
+
+    def weight(text):
+        return "bold" if text in bold else "normal"
+
+    placed, unplaced = labels.place(points, texts, lambda text: text_size(figure, text, size=9, weight=weight(text)),
+                                    obstacles,
+                                    [line for corners in stairs for line in zip(corners, corners[1:])],
+                                    axes.get_window_extent().padded(-3), towards)
     back = axes.transData.inverted().transform
     for i, (text, box, leaders) in enumerate(placed):
         for start, end in leaders:
             if (start[0] - end[0]) ** 2 + (start[1] - end[1]) ** 2 > 12**2 or len(leaders) > 1:
                 line = back([start, end])
-                axes.plot(line[:, 0], line[:, 1], color=GREY, linewidth=0.7, zorder=3.5)
+                axes.plot(line[:, 0], line[:, 1], color=GREY, linewidth=0.7, zorder=3.5, gid=f"leader-{i}")
         axes.text(*back((box.x0, box.y0)), text, size=9, color=BLACK, va="bottom", ha="left", gid=f"label-{i}",
-                  zorder=5, path_effects=[withStroke(linewidth=2.2, foreground="white")])  # legible over lines
+                  weight=weight(text), zorder=5,
+                  path_effects=[withStroke(linewidth=2.2, foreground="white")])  # legible over lines
     return left_out + unplaced

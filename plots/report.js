@@ -20,9 +20,13 @@
     if (Math.abs(value) < 1e-4 || Math.abs(value) >= 1e7) return value.toExponential(digits - 1);
     return value.toFixed(Math.max(0, digits - 1 - Math.floor(Math.log10(Math.abs(value)))));
   }
+  // The mean to the last digit of its half width, of which there are two; nothing for one that is rounding.
   function estimateText(design, key) {
-    const half = spread(design, key);
-    return numberText(mean(design, key)) + (half === null ? "" : " ± " + numberText(half, 2));
+    const value = mean(design, key), half = spread(design, key);
+    if (value === null || half === null || half < 1e-9 * Math.abs(value)) return numberText(value);
+    const places = 1 - Math.floor(Math.log10(half));
+    if (places < 0 || places > 8 || Math.abs(value) >= 1e7) return numberText(value) + " ± " + numberText(half, 2);
+    return value.toFixed(places) + " ± " + half.toFixed(places);
   }
   // Plotly reads a little HTML in its texts: what stands in files must not become any.
   const plain = (text) => String(text).replace(/&/g, "&amp;").replace(/</g, "&lt;").replace(/>/g, "&gt;");
@@ -53,13 +57,31 @@
     return { tickvals, ticktext: tickvals.map((tick) => tick.toLocaleString("en", { maximumSignificantDigits: 3 })) };
   }
 
+  // Lines of at most so many letters; what stands in brackets at the end moves to a line of its own first.
+  function wrapped(text, most) {
+    if (text.length <= most) return [text];
+    const bracket = text.lastIndexOf(" (");
+    if (bracket > 0) return [...wrapped(text.slice(0, bracket), most), text.slice(bracket + 1)];
+    const lines = [""];
+    for (const word of text.split(" ")) {
+      const line = lines[lines.length - 1];
+      if (line && line.length + word.length + 1 > most) lines.push(word);
+      else lines[lines.length - 1] = line ? line + " " + word : word;
+    }
+    return lines;
+  }
+
   function hover(design) {
     const lines = ["<b>" + plain(design.label || design.family) + "</b>  " + plain(design.family),
-                   ...design.set.map(plain), ""];
+                   ...data.hovered.filter((path) => path in design.values).map((path) => plain(path + " = "
+                     + (typeof design.values[path] === "object" ? JSON.stringify(design.values[path])
+                       : design.values[path]))), ""];
     for (const key of data.shown) {
       if (mean(design, key) !== null) lines.push(plain(data.titles[key]) + ": " + estimateText(design, key));
     }
     lines.push(data.words[design.membership] + ", " + design.replications + " replications");
+    if (design.ties) lines.push(design.ties[0] + " designs at this point: " + plain(design.ties[1]));
+    if (design.refined) lines.push("added by the sweep between designs of its axes");
     return lines.join("<br>");
   }
 
@@ -94,7 +116,9 @@
   function drawPareto() {
     const axis = (k) => {
       const { title, log, range, ends } = data.axes[k];
-      const one = { title: { text: plain(title) }, type: log ? "log" : "linear", range };
+      const room = (k === 0 ? pareto.clientWidth - 80 : pareto.clientHeight - 130) / 6.4;  // in letters
+      const one = { title: { text: wrapped(title, room).map(plain).join("<br>"), standoff: 8,
+                             font: { size: narrow.matches ? 11 : 12 } }, type: log ? "log" : "linear", range };
       return log ? { ...one, ...logTicks(...ends) } : one;
     };
     const better = { text: "better", showarrow: true, xref: "paper", yref: "paper", ax: data.better[0] * -38,
@@ -114,8 +138,13 @@
       const key = design.cell.join("|");
       const other = cells.get(key);
       const value = mean(design, metric);
-      if (other === undefined || (value !== null && (other.value === null || value < other.value))) {
-        cells.set(key, { value, index: i, failed: value === null && design.error !== undefined });
+      const better = (a, b) => data.heat.maximize.includes(metric) ? a > b : a < b;
+      const kinds = [design.membership, other && other.frontier];
+      const frontier = ["in", "undecided"].find((kind) => kinds.includes(kind));
+      if (other === undefined || (value !== null && (other.value === null || better(value, other.value)))) {
+        cells.set(key, { value, index: i, failed: value === null && design.error !== undefined, frontier });
+      } else {
+        other.frontier = frontier;
       }
     });
     return cells;
@@ -158,14 +187,31 @@
     const row = place === null ? -1 : lines.indexOf(place[1]);
     const frame = (width, color) => ({ type: "rect", x0: place[0] - 0.46, x1: place[0] + 0.46,
                                        y0: row - 0.46, y1: row + 0.46, line: { width, color } });
-    const shapes = row < 0 ? [] : [frame(5, "#000000"), frame(2.5, "#E69F00")];  // seen on dark and on bright cells
+    // Each twice: seen on dark and on bright cells.
+    const outline = (i, j, width, color, dash) => ({ type: "rect", x0: i - 0.42, x1: i + 0.42, y0: j - 0.42,
+                                                     y1: j + 0.42, line: { width, color, dash } });
+    const shapes = [];
+    const kinds = new Set();
+    lines.forEach((j, k) => data.heat.columns.forEach((_, i) => {
+      const cell = at(i, j);
+      if (!cell || !cell.frontier) return;
+      kinds.add(cell.frontier);
+      shapes.push(outline(i, k, 3, "#000000", "solid"),
+                  outline(i, k, 1.4, "#ffffff", cell.frontier === "in" ? "solid" : "4px,3px"));
+    }));
+    element("outlines").textContent = (kinds.has("in") ? "Outlined: on the frontier. " : "")
+      + (kinds.has("undecided") ? "Dashed outline: undecided." : "");
+    if (row >= 0) shapes.push(frame(5, "#000000"), frame(2.5, "#E69F00"));
+    const height = Math.min(narrow.matches ? 380 : 470, 110 + 70 * lines.length);
+    heat.style.height = height + "px";
     const every = (count, most) => (_, i) => i % Math.ceil(count / most) === 0;
     const ticks = data.heat.columns.map((_, i) => i).filter(every(data.heat.columns.length, narrow.matches ? 8 : 14));
-    return Plotly.react(heat, [trace], layout({ annotations, shapes,
+    return Plotly.react(heat, [trace], layout({ annotations, shapes, height,
       xaxis: { title: { text: plain(data.heat.x) }, tickvals: ticks, showgrid: false,
                ticktext: ticks.map((i) => plain(data.heat.columns[i])), range: [-0.5, data.heat.columns.length - 0.5] },
       yaxis: { title: { text: plain(data.heat.y) }, tickvals: lines.map((_, j) => j), showgrid: false,
-               ticktext: lines.map((j) => plain(data.heat.lines[j])), range: [-0.5, lines.length - 0.5] } }),
+               ticktext: lines.map((j) => data.heat.lines[j] === "–" ? "none" : plain(data.heat.lines[j])),
+               range: [-0.5, lines.length - 0.5] } }),
       { responsive: true, displayModeBar: false });
   }
 
@@ -178,9 +224,13 @@
     ...data.shown.map((key) => ({ title: data.titles[key], value: (design) => mean(design, key),
                                   text: (design) => design.error === undefined ? estimateText(design, key) : "" })),
     { title: "Frontier", value: (design) => ["in", "undecided", "out", undefined].indexOf(design.membership),
-      text: (design) => design.error === undefined ? data.words[design.membership] : "failed: " + design.error },
+      text: (design) => design.error !== undefined ? "failed: " + design.error : data.words[design.membership]
+        + (design.ties ? ", " + design.ties[0] + " tied" : "") + (design.refined ? ", added by the sweep" : "") },
   ];
-  let sortedBy = null;
+  for (const column of columns.slice(0, -1)) {
+    column.numeric = designs.every((design) => ["number", "object"].includes(typeof (column.value(design) ?? 0)));
+  }
+  let sortedBy = null;  // then the frontier stands first, from its one end to the other
   let ascending = true;
 
   function compare(a, b) {
@@ -216,7 +266,11 @@
       if (which === "failed") return designs[i].error !== undefined;
       return which === "all" || designs[i].membership === "in" || designs[i].membership === "undecided";
     });
-    if (sortedBy !== null) {
+    if (sortedBy === null) {
+      const rank = (i) => ["in", "undecided", "out", undefined].indexOf(designs[i].membership);
+      const first = (i) => mean(designs[i], data.axes[0].metric) ?? 0;
+      order.sort((a, b) => rank(a) - rank(b) || first(a) - first(b) || a - b);
+    } else {
       order.sort((a, b) => compare(columns[sortedBy].value(designs[a]), columns[sortedBy].value(designs[b])) || a - b);
     }
     element("table").tBodies[0].replaceChildren(...order.map(tableRow));
@@ -236,7 +290,7 @@
       cell.textContent = column.text ? column.text(design) : value === null ? "–"
         : typeof value === "object" ? JSON.stringify(value)
         : typeof value === "number" ? value.toLocaleString("en") : value;
-      if (typeof value === "number" && column !== columns[columns.length - 1]) cell.className = "number";
+      if (column.numeric) cell.className = "number";
     }
     if (design.error !== undefined) row.lastElementChild.className = "error";
     row.addEventListener("click", () => choose(i, { from: "table" }));
@@ -258,8 +312,11 @@
     element("name").textContent = (design.label || design.family) + (design.family ? " (" + design.family + ")" : "");
     element("about").textContent = design.error !== undefined ? "failed: " + design.error
       : data.words[design.membership] + "; "
-        + data.axes.map((axis) => axis.metric + " " + estimateText(design, axis.metric)).join(", ");
+        + data.axes.map((axis) => data.titles[axis.metric] + " " + estimateText(design, axis.metric)).join(", ");
     element("command").value = design.command;
+    element("asfile").hidden = design.file === undefined;
+    element("file").textContent = design.file || "";
+    element("chosen").hidden = false;
     for (const row of element("table").tBodies[0].rows) {
       row.setAttribute("aria-selected", row.id === "row-" + design.design);
     }
@@ -276,22 +333,26 @@
     drawHeat();
     if (how.from !== "address") {
       location.replace("#design=" + design.design);
-      copy();
+      copy(element("command").value);
     }
   }
 
   // Browsers may refuse the clipboard to files opened from disk: the line stays in sight, selected.
-  function copy() {
+  function copy(text) {
     const box = element("command");
-    const say = (text) => { element("copied").textContent = text; };
+    const say = (words) => { element("copied").textContent = words; };
     const byHand = () => {
+      const shown = box.value;
+      box.value = text;
+      box.focus({ preventScroll: true });
       box.select();
       let done = false;
       try { done = document.execCommand("copy"); } catch (error) { done = false; }
-      say(done ? "copied" : "press Ctrl+C to copy");
+      if (done) box.value = shown;
+      say(done ? "Copied." : "Press Ctrl+C to copy.");
     };
     if (navigator.clipboard && window.isSecureContext) {
-      navigator.clipboard.writeText(box.value).then(() => say("copied"), byHand);
+      navigator.clipboard.writeText(text).then(() => say("Copied."), byHand);
     } else {
       byHand();
     }
@@ -305,7 +366,8 @@
 
   drawTable();
   element("which").addEventListener("change", drawTable);
-  element("copy").addEventListener("click", copy);
+  element("copy").addEventListener("click", () => copy(designs[chosen].command));
+  element("copyfile").addEventListener("click", () => copy(designs[chosen].file));
   if (data.heat !== null) {
     element("metric").addEventListener("change", drawHeat);
     element("family").addEventListener("change", drawHeat);

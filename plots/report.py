@@ -11,11 +11,13 @@ import json
 import math
 import os
 import re
-import shlex
 import sys
 
-from figure_style import BLACK, LOOKS, BadRequest, exit_code, load_result, metric_title, new_figure, number
+from figure_style import (BLACK, LOOKS, BadRequest, estimate, exit_code, load_result, metric_title, new_figure, note,
+                          number)
 
+import commands
+import conclusion
 import designs
 import heatmap
 import histograms
@@ -35,8 +37,8 @@ SYMBOLS = {"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond", "v"
 DASHES = ["solid", "dash", "dot", "dashdot", "longdash", "longdashdot", "dash"]
 WORDS = {"in": "on the frontier", "undecided": "undecided", "out": "dominated"}
 # Shown beside the objectives where designs have them.
-OFTEN_WANTED = ["compute/gamma_simulated", "compute/usd_per_update", "noise/relative_compute_to_target",
-                "staleness/mean", "replay/mean", "time/update_period_s"]
+OFTEN_WANTED = ["learner/compute_to_target", "compute/gamma_simulated", "compute/usd_per_update",
+                "noise/relative_compute_to_target", "staleness/mean", "replay/mean", "time/update_period_s"]
 
 
 def main(words):
@@ -50,7 +52,10 @@ def main(words):
     out = options.out or os.path.join(options.folder, "report.html")
 
     def work():
-        text = page(designs.load_folder(options.folder), options.results)
+        study = designs.load_folder(options.folder)
+        how = commands.Commands(study, os.path.normpath(options.folder))
+        text = page(study, options.results, how)
+        how.write()
         with open(out + ".part", "w", encoding="utf-8", newline="\n") as file:
             file.write(text)
         os.replace(out + ".part", out)
@@ -62,41 +67,39 @@ def main(words):
 
 
 def summary(study):
-    """How many designs there are of each kind, and what the frontiers enclose."""
+    """How many designs there are of each kind."""
     counts = {kind: sum(one.get("membership") == kind for one in study["designs"]) for kind in WORDS}
     failed = sum("error" in one for one in study["designs"])
-    text = (f"{len(study['designs'])} designs: {counts['in']} on the frontier, {counts['undecided']} undecided, "
-            f"{counts['out']} dominated" + (f", {failed} failed" if failed else "") + ".")
+    refined = sum(one["refined"] for one in study["designs"])
+    return (f"{len(study['designs'])} designs: {counts['in']} on the frontier, {counts['undecided']} undecided, "
+            f"{counts['out']} dominated" + (f", {failed} failed" if failed else "") + "."
+            + (f" Added by the sweep itself: {refined}." if refined else ""))
+
+
+def volumes(study):
+    """What the frontiers enclose."""
     whole = study.get("hypervolume") or {}
     parts = [volume_text("together", whole)] if whole.get("value") is not None else []
     parts += [volume_text(name, volume) for name, volume in (study.get("family_hypervolumes") or {}).items()
               if volume and volume.get("value") is not None and len(study["families"]) > 1]
-    if parts:
-        point = ", ".join(f"{one['metric']} = {number(value)}" for one, value
-                          in zip(study["objectives"], study.get("reference_point") or []))
-        text += " Hypervolume" + (f" up to {point}" if point else "") + ": " + "; ".join(parts) + "."
-    return text
+    if not parts:
+        return ""
+    point = ", ".join(f"{metric_title(one['metric'])} = {number(value)}" for one, value
+                      in zip(study["objectives"], study.get("reference_point") or []))
+    return "Hypervolume" + (f" up to {point}" if point else "") + ": " + "; ".join(parts) + "."
 
 
 def volume_text(name, volume):
     if volume.get("half_width") is not None and volume.get("mean") is not None:
-        return f"{name} {number(volume['mean'])} ± {number(volume['half_width'], 2)}"
+        return f"{name} {estimate(volume['mean'], volume['half_width'])}"
     return f"{name} {number(volume['value'])}" + (f" ({volume['note']})" if volume.get("note") else "")
-
-
-def command(design):
-    """The design as a command; the base stands in the sweep file, relative to it."""
-    words = ["millrace", "run", str(design.get("base", "SCENARIO.json"))]
-    for one in design["set"]:
-        words += ["--set", str(one)]
-    words += ["--replications", str(design["replications"])] if design.get("replications") else []
-    return " ".join(shlex.quote(word) for word in words)
 
 
 # ---- what the script gets -------------------------------------------------------------------------------------------
 
 
-def script_data(study, story, map_story):
+def script_data(study, story, map_story, how):
+    twins = ties(story)
     keys = [one["metric"] for one in study["objectives"]]
     known = designs.known_metrics(study["designs"])
     shown = keys + [key for key in OFTEN_WANTED if key in known and key not in keys]
@@ -109,21 +112,33 @@ def script_data(study, story, map_story):
         "words": WORDS, "shown": shown, "titles": {key: metric_title(key) for key in known + keys},
         "paths": list(dict.fromkeys(path for one in study["designs"] for path in one["values"]
                                     if designs.distinguishes(path))),
+        "hovered": list(dict.fromkeys(path for one in study["designs"] for path in one["values"])),
         "staircases": staircases(story),
         "heat": None if map_story is None else {
             "columns": [column[2] for column in map_story["columns"]],
             "lines": [line[2] for line in map_story["lines"]],
-            "x": "W : T" if map_story["x"] == heatmap.SPLIT else heatmap.axis_name(map_story["x"]),
+            "x": "W : T, workers : trainers" if map_story["x"] == heatmap.SPLIT
+                 else heatmap.axis_name(map_story["x"]),
+            "maximize": [key for key in known if conclusion.goal_of(key, study["objectives"]) == "maximize"],
             "y": heatmap.axis_name(map_story["y"])},
         "designs": [{"design": one["design"], "family": one["family"], "label": one["label"], "values": one["values"],
-                     "set": one["set"], "replications": one.get("replications"), "command": command(one),
-                     "cell": cell(one, map_story),
+                     "set": one["set"], "replications": one.get("replications"), "command": how.by_set(one),
+                     "cell": cell(one, map_story), **({"file": how.by_file(one)} if how.by_file(one) else {}),
+                     **({"refined": True} if one["refined"] else {}),
+                     **({"ties": twins[one["design"]]} if one["design"] in twins else {}),
                      **({"error": str(one["error"])} if "error" in one else {
                          "membership": one["membership"],
                          "metrics": {key: [metric["mean"], metric.get("half_width")]
                                      for key, metric in one["metrics"].items()}})}
                     for one in study["designs"]],
     }
+
+
+def ties(story):
+    """By design on the frontier: how many there are at its very point, and the label that stands for all of them."""
+    front = [one for one in story["designs"] if one["on_front"]]
+    return {one["design"]: [len(some), designs.shared_label(some)]
+            for some in designs.at_one_point(front, [story["x"], story["y"]]) if len(some) > 1 for one in some}
 
 
 def axis(story, k):
@@ -161,26 +176,38 @@ def cell(design, map_story):
 # ---- the page -------------------------------------------------------------------------------------------------------
 
 
-def page(study, results):
+def page(study, results, how):
     story = pareto.tell(study)
-    story["title"] = story["name"]
+    story["title"] = story["headline"]
+    first = conclusion.target_metric(study["designs"]) or study["objectives"][0]["metric"]
     try:
-        map_story = heatmap.tell(study["families"], study["designs"], study["objectives"][0]["metric"])
+        map_story = heatmap.tell(study["families"], study["designs"], first, objectives=study["objectives"])
     except BadRequest:  # a sweep over other things than splits and buffers
         map_story = None
-    data = json.dumps(script_data(study, story, map_story), ensure_ascii=False, sort_keys=True, allow_nan=False)
+    mapped = [name for name in study["families"] if map_story and name in (p["family"] for p in map_story["panels"])]
+    if map_story and map_story["not_shown"]:
+        note("millrace report", "heat map: " + map_story["not_shown"])
+    if not how.bases:
+        note("millrace report", f"{how.folder} has no sweep.json: the scenarios in the report's commands are named as "
+             "the sweep file names them, relative to it")
+    data = json.dumps(script_data(study, story, map_story, how), ensure_ascii=False, sort_keys=True, allow_nan=False)
     metrics = [key for key in designs.known_metrics(study["designs"])
                if sum(designs.has_metric(one, key) for one in study["designs"]) > 0]
-    first = study["objectives"][0]["metric"]
+    symbols = designs.label_key([one for one in story["designs"] if one["on_front"]])
+    about = [str(study.get("description") or ""), volumes(study)]
     text = {
         "title": html.escape(str(study["name"])),
-        "description": html.escape(str(study.get("description") or "")),
+        "conclusion": html.escape(conclusion.sentences(study)),
+        "about": "".join(f"<p>{html.escape(part)}</p>" for part in about if part),
+        "symbols": html.escape(symbols + ". ") if symbols else "",
+        "where": "" if how.bases else " The scenario's path is relative to the sweep file.",
         "summary": html.escape(summary(study)),
         "css": read("report.css"), "plotly": get_plotlyjs(), "script": read("report.js"),
         "data": data.replace("<", "\\u003c"),
         "metrics": "".join(f'<option value="{html.escape(key)}"{" selected" if key == first else ""}>'
-                           f"{html.escape(key)}</option>" for key in metrics),
-        "families": "".join(f"<option>{html.escape(str(name))}</option>" for name in study["families"]),
+                           f"{html.escape(metric_title(key))}</option>" for key in metrics),
+        "families": "".join(f"<option>{html.escape(str(name))}</option>" for name in mapped),
+        "not_shown": html.escape(map_story["not_shown"] or "") if map_story else "",
         "heat": "" if map_story else " hidden",
         "figures": "".join(figures(study, story, map_story, results)),
         "hash": html.escape(str(study.get("sweep_hash", ""))),
@@ -195,17 +222,18 @@ def read(name):
 
 def figures(study, story, map_story, results):
     yield inlined(pareto.draw(story), "pareto", "Pareto frontier")
-    for objective in study["objectives"] if map_story else ():
+    keys = [map_story["metric"]] if map_story else []
+    keys += [one["metric"] for one in study["objectives"] if map_story and one["metric"] not in keys]
+    for i, key in enumerate(keys):
         try:
-            one = heatmap.tell(study["families"], study["designs"], objective["metric"])
+            one = heatmap.tell(study["families"], study["designs"], key, objectives=study["objectives"])
         except BadRequest:
             continue
-        one["title"] = metric_title(objective["metric"])
-        yield inlined(heatmap.draw(one), f"heat{study['objectives'].index(objective)}",
-                      f"Heat map of {objective['metric']}")
+        one["title"] = one["headline"]
+        yield inlined(heatmap.draw(one), f"heat{i}", f"Heat map of {key}")
     try:
         by_split = split.tell(study["families"], study["designs"], "updates")
-        by_split.update(measured=[], title="Updates per second by split")
+        by_split.update(measured=[], title=by_split["headline"])
         yield inlined(split.draw(by_split), "split", "Throughput by split")
     except BadRequest:
         pass  # not swept over the split
@@ -246,22 +274,17 @@ style-src 'unsafe-inline'; img-src data: blob:">
 </head>
 <body>
 <h1>{{title}}</h1>
-<p>{{description}}</p>
-<p id="summary">{{summary}}</p>
-<div id="chosen">
-<h2 id="name">No design chosen</h2>
-<p id="about">Choose a point, a cell or a row: its command stands here and is copied.</p>
-<div class="line"><textarea id="command" readonly rows="2" aria-label="command of the chosen design"></textarea>
-<button type="button" id="copy">Copy</button><span id="copied" class="soft" role="status"></span></div>
-<p class="soft">The scenario's path is relative to the sweep file.</p>
-</div>
+<p id="conclusion">{{conclusion}}</p>
+<p id="summary" class="soft">{{symbols}}{{summary}} Choose a point, a cell or a row: its command
+appears and is copied.</p>
+<details><summary>About this sweep</summary>{{about}}</details>
 <div class="plots">
 <section><h2>Frontier</h2><div id="pareto" class="plot"></div>
 <p class="soft wide">Drag to zoom, double-click to return.</p></section>
 <section{{heat}}><h2>Heat map</h2>
 <div class="controls"><label>Colour: <select id="metric">{{metrics}}</select></label>
 <label>Family: <select id="family">{{families}}</select></label></div>
-<div id="heat" class="plot"></div></section>
+<div id="heat" class="plot"></div><p class="soft"><span id="outlines"></span> {{not_shown}}</p></section>
 </div>
 <section>
 <h2>Designs</h2>
@@ -273,6 +296,14 @@ style-src 'unsafe-inline'; img-src data: blob:">
 <section>
 <h2 style="margin-top:1.6rem">Figures</h2>
 {{figures}}</section>
+<div id="chosen" hidden>
+<div><b id="name"></b> <span id="about" class="soft"></span></div>
+<div class="line"><textarea id="command" readonly rows="2" aria-label="the design's scenario with --set"></textarea>
+<button type="button" id="copy">Copy</button></div>
+<div class="line" id="asfile"><span class="soft">the same as one file:</span> <code id="file"></code>
+<button type="button" id="copyfile">Copy</button></div>
+<div class="soft"><span id="copied" role="status"></span> <span>Run it where this report was made.{{where}}</span></div>
+</div>
 <footer class="soft">millrace; sweep {{hash}}. Intervals are of means over replications. This file needs no
 network.</footer>
 <script id="designs" type="application/json">{{data}}</script>

@@ -4,11 +4,11 @@ import os
 
 from matplotlib.lines import Line2D
 
-from designs import distinguishes, has_metric, load_any, mean_and_spread, symbol, value_text
+from designs import (TRAINERS, WORKERS, distinguishes, has_metric, load_any, mean_and_spread, not_shown, symbol,
+                     value_text)
 from figure_style import (BLACK, GREY, LOOKS, ORANGE, PALE, SKY, BadInput, BadRequest, clipped, new_figure, number,
-                          plain_ticks, title)
+                          note, plain_ticks, title)
 
-WORKERS, TRAINERS = "workers.count", "trainers.count"
 PERIOD, GAMMA, SIMULATED, RESERVED = ("time/update_period_s", "compute/gamma", "compute/gamma_simulated",
                                       "compute/reserved_gpu_s_per_update")
 RATES = {"updates": "Updates per second", "rollouts": "Rollouts trained on per second"}
@@ -27,16 +27,19 @@ def arguments(parser):
 
 
 def make(options):
-    name, families, designs = load_any(options.inputs)
+    name, families, designs, _ = load_any(options.inputs)
     story = tell(families, designs, options.rate)
     story["measured"] = read_measured(options.measured) if options.measured else []
-    story["title"] = options.title or " – ".join(part for part in (name, RATES[options.rate] + " by split") if part)
+    story.update(name=name, title=options.title or story["headline"])
+    if story["not_shown"]:
+        note("millrace plot", story["not_shown"])
     return draw(story), rows(story)
 
 
 def tell(families, designs, rate):
     """One line per family and per value of the other axes; results of single runs are one line per kind of store."""
     points = []
+    missing = not_shown(families, designs, [WORKERS, TRAINERS])
     designs = [design for design in designs
                if {WORKERS, TRAINERS} <= set(design["values"]) and has_metric(design, PERIOD)]
     totals = sorted({design["values"][WORKERS] + design["values"][TRAINERS] for design in designs})
@@ -59,7 +62,15 @@ def tell(families, designs, rate):
     lines = without_repeats(lines)
     return {"rate": rate, "lines": lines[:MOST_LINES], "left_out": len(lines) - len(lines[:MOST_LINES]),
             "points": [p for _, members in lines[:MOST_LINES] for p in members],
-            "totals": totals, "per_gpu": per_gpu}
+            "totals": totals, "per_gpu": per_gpu, "name": "", "not_shown": missing,
+            "headline": headline(rate, points, families, per_gpu)}
+
+
+def headline(rate, points, families, per_gpu):
+    best = max(points, key=lambda p: p["rate"])
+    owner = f" ({best['family']})" if len(families) > 1 else ""
+    return (f"{RATES[rate]}{PER_GPU if per_gpu else ''}: highest at {best['workers']}:{best['trainers']}{owner}, "
+            f"{number(best['rate'], 3)}")
 
 
 def without_repeats(lines):
@@ -139,7 +150,8 @@ def rows(story):
 def draw(story):
     figure = new_figure(9.6, 6.0)
     some = f"; only the first {MOST_LINES} of {MOST_LINES + story['left_out']} lines are drawn"
-    notes = ["points: simulated, with 95 % intervals" + (some if story["left_out"] else "")
+    notes = [(f"{story['name']}; " if story["name"] else "") + "points: simulated, with 95 % intervals"
+             + (some if story["left_out"] else "")
              + ("; ✕ measured" if story["measured"] else "")]
     curve = bound_curve(story)
     if curve:
@@ -147,6 +159,8 @@ def draw(story):
                      "lifts updates above it on the left")
     elif all(p["mu"] for p in story["points"]):
         notes.append("short lines: what the slower side of each design allows when every rollout is used once")
+    if story["not_shown"]:
+        notes.append(story["not_shown"])
     top = title(figure, story["title"], notes)
     axes = figure.add_axes((0.085, 0.105, 0.88, top - 0.105 - 0.06))
     axes.grid(axis="y", color=PALE, linewidth=0.7)

@@ -1,6 +1,7 @@
 """What workers and trainers do with their time, stacked to 100 % per role."""
-from figure_style import (BLUE, GREY, ORANGE, PURPLE, SKY, BadRequest, Reading, clipped, distinct_names, load_result,
-                          new_figure, title)
+from matplotlib.patches import Patch
+
+from figure_style import BLUE, GREY, ORANGE, PURPLE, SKY, clipped, new_figure, read_each, title
 
 # Colour and hatch say what a GPU waits for: weights, room in the store, or the other role.
 WEIGHTS, ROOM, OTHERS = (ORANGE, "////"), (PURPLE, "xxxx"), (SKY, "....")
@@ -26,18 +27,12 @@ def make(options):
 
 
 def tell(paths, given=()):
-    if len(paths) > MOST_RESULTS:
-        raise BadRequest(f"a figure holds at most {MOST_RESULTS} results, not {len(paths)}")
-    names, bars = [], []
-    for path in paths:
-        result = load_result(path)
-        with Reading(path):
-            names.append(str(result["scenario"]["name"]))
-            bars.append([(role, int(result["scenario"][role]["count"]),
-                          [(state, float(result["metrics"][f"{role}/{state}"]["mean"]),
-                            result["metrics"][f"{role}/{state}"].get("half_width"), look) for state, look in states])
-                         for role, states in ROLES])
-    return {"labels": distinct_names(paths, names, given), "bars": bars}
+    labels, bars = read_each(paths, MOST_RESULTS, given, lambda result: [
+        (role, int(result["scenario"][role]["count"]),
+         [(state, float(result["metrics"][f"{role}/{state}"]["mean"]),
+           result["metrics"][f"{role}/{state}"].get("half_width"), look) for state, look in states])
+        for role, states in ROLES])
+    return {"labels": labels, "bars": bars}
 
 
 def rows(story):
@@ -74,7 +69,6 @@ def draw(story, heading):
     axes.set(yticks=[])
     axes.spines["left"].set_visible(False)
     axes.set_xlabel("% of time", labelpad=1)
-    from matplotlib.patches import Patch
     figure.legend(handles=[Patch(facecolor=colour, hatch=hatch, edgecolor="white", label=text)
                            for text, (colour, hatch) in MEANING],
                   loc="upper left", bbox_to_anchor=(0.034, top + 0.2 / height), ncol=4, frameon=False, fontsize=9,

@@ -25,7 +25,12 @@ if importlib.util.find_spec("matplotlib") is None:
     print("skipped: there is no matplotlib")
     sys.exit(77)
 
+from matplotlib.transforms import Bbox
+
+import commands
+import conclusion
 import curves
+import designs
 import figure
 import figure_style
 import labels
@@ -159,6 +164,36 @@ class FigureTest(unittest.TestCase):
                   self.path("holes"))
         self.assertEqual(sorted(row["state"] for row in self.rows("holes")), ["done", "done", "missing", "missing"])
 
+    def test_undecided_cells_are_told_apart(self):
+        self.plot("heatmap", self.path("sweep"), "--out", self.path("outlines"))
+        wanted = {kind: {one["design"] for one in self.study["designs"] if one.get("membership") == kind}
+                  for kind in ("in", "undecided")}
+        self.assertTrue(wanted["in"] and wanted["undecided"])
+        for kind, ids in wanted.items():
+            self.assertEqual({row["design"] for row in self.rows("outlines") if row["frontier"] == kind}, ids)
+        drawn = self.make("heatmap")
+        patches = [(patch.get_gid() or "", patch.get_linestyle()) for axes in drawn.axes for patch in axes.patches]
+        dashes = {kind: {dash for name, dash in patches
+                         if name.startswith(f"outline-{kind}-") and name.endswith("white")} for kind in wanted}
+        self.assertEqual(len(dashes["in"]), 1)
+        self.assertEqual(len(dashes["undecided"]), 1)
+        self.assertNotEqual(dashes["in"], dashes["undecided"])
+        said = " ".join(artist.get_text() for artist, _ in figure_style.texts_of(drawn))
+        self.assertIn("outlined: on the frontier; dashed outline: undecided", said)
+
+    def test_families_without_a_place_are_named(self):
+        study = json.loads(json.dumps(self.study))
+        study["families"].append("in turns")
+        study["designs"].append({**study["designs"][0], "design": "f" * 16, "family": "in turns",
+                                 "values": {"trainers.fresh_per_update": 20}})
+        os.makedirs(self.path("three"), exist_ok=True)
+        self.write("three/pareto.json", study)
+        for kind in ("heatmap", "split"):
+            said = self.plot(kind, self.path("three"), "--out", self.path("three-" + kind))
+            self.assertIn("Not shown: in turns (not swept over workers.count and trainers.count)", said)
+            self.assertEqual(said.count("note"), 1)
+            self.assertEqual(self.plot(kind, self.path("sweep"), "--out", self.path("two-" + kind)), "")
+
     def test_measured_points_are_drawn(self):
         with open(self.path("measured.csv"), "w", encoding="utf-8") as file:
             file.write("workers,trainers,per_second\n6,2,0.02\n5,3,0.017\n")
@@ -197,6 +232,77 @@ class FigureTest(unittest.TestCase):
                        if (artist.get_gid() or "").startswith("label-")]
             self.assertLessEqual(len(written) + drawn.left_out, front)
             self.assertGreaterEqual(len(written), 0.5 * front)
+
+    def test_labels_stand_beside_their_points(self):
+        """To the right where nothing is there, elsewhere touching the point, and where even that is taken further away
+        and joined to it by a line."""
+        def box_of(obstacles, lines=()):
+            placed, left_out = labels.place([(200, 100)], ["6:2, N = 84"], lambda _: (70, 12), obstacles, lines,
+                                            Bbox.from_bounds(0, 0, 400, 200), (-1, -1))
+            self.assertEqual((len(placed), left_out), (1, 0))
+            return placed[0][1], placed[0][2]
+
+        own = Bbox.from_bounds(195, 95, 10, 10)
+        right, _ = box_of([own])
+        self.assertTrue(200 < right.x0 <= 210 and right.y0 < 100 < right.y1, right)
+        # A staircase to the right and upwards from the point, as a frontier has where less is better.
+        stairs = [((200, 100), (400, 100)), ((200, 100), (200, 200))]
+        beside, _ = box_of([own], stairs)
+        self.assertFalse(any(labels.crosses(beside, *line) for line in stairs))
+        self.assertLessEqual(labels.math.dist(labels.nearest_on(beside, (200, 100)), (200, 100)), 12)
+        # Other points all around it.
+        around = [Bbox.from_bounds(200 + x - 5, 100 + y - 5, 10, 10) for x in range(-60, 61, 12) for y in (-14, 0, 14)]
+        away, leaders = box_of(around)
+        self.assertFalse(any(labels.overlap(away, other) for other in around))
+        self.assertEqual(leaders[0][0], (200, 100))
+
+    def tied(self):
+        """The synthetic sweep with two designs of the frontier at one point, one of them added by the sweep."""
+        study = json.loads(json.dumps(self.study))
+        front = next(one for one in study["designs"] if one.get("on_front") and one["family"] == "buffer")
+        others = [one for one in study["designs"] if one.get("membership") == "out"]
+        twin = next(one for one in others if one["family"] == "buffer")
+        values = {**front["values"], "store.capacity": 8192}
+        twin.update(membership="in", on_front=True, metrics=front["metrics"], values=values, refined=True)
+        return study, front, twin
+
+    def test_equal_points_share_a_label(self):
+        study, front, twin = self.tied()
+        os.makedirs(self.path("tied"), exist_ok=True)
+        self.write("tied/pareto.json", study)
+        story = pareto.tell(designs.load_folder(self.path("tied")))
+        story["title"] = "tied"
+        drawn = pareto.draw(story)
+        self.check_texts(drawn, "tied")
+        written = [artist.get_text() for artist, _ in figure_style.texts_of(drawn)
+                   if (artist.get_gid() or "").startswith("label-")]
+        split = f'{front["values"]["workers.count"]}:{front["values"]["trainers.count"]}'
+        self.assertEqual([text for text in written if "8,192" in text],
+                         [f'{split}, N = {front["values"]["store.capacity"]:,} or 8,192'])
+        self.plot("pareto", self.path("tied"), "--out", self.path("tied"))
+        self.assertEqual(self.marks("tied", "mark"), len(self.rows("tied")))
+        self.assertEqual(self.marks("tied", "refined"), 1)
+        self.assertEqual([row["design"] for row in self.rows("tied") if row["refined"] == "true"], [twin["design"]])
+
+    def test_labels_of_several_designs(self):
+        def one(family, **values):
+            values = {key.replace("_", "."): value for key, value in values.items()}
+            return {"family": family, "values": values, "label": designs.label(values)}
+
+        base = {"workers_count": 6, "trainers_count": 2}
+        sizes = [one("a", **base, store_capacity=n) for n in (64, 128, 256, 512)]
+        self.assertEqual(designs.shared_label(sizes[:1]), "6:2, N = 64")
+        self.assertEqual(designs.shared_label(sizes[:2]), "6:2, N = 64 or 128")
+        self.assertEqual(designs.shared_label(sizes[:3]), "6:2, N = 64, 128 or 256")
+        self.assertEqual(designs.shared_label(sizes), "6:2, N = 64 … 512")
+        splits = [one("a", workers_count=w, trainers_count=8 - w, store_capacity=64) for w in (6, 5)]
+        self.assertEqual(designs.shared_label(splits), "6:2 or 5:3, N = 64")
+        self.assertEqual(designs.shared_label([sizes[0], splits[1], sizes[1]]), "3 designs")
+        self.assertEqual(designs.shared_label([one("a", **base), one("b", workers_count=5, trainers_count=3)]),
+                         "2 designs")
+        # Axes that go together have one symbol.
+        together = {"trainers.fresh_per_update": 20, "admission.rollouts_per_update": 20}
+        self.assertEqual(designs.label(together), "R = 20")
 
     def test_equal_labels_of_near_points_are_one(self):
         points = [(100, 100), (110, 100), (400, 100)]
@@ -244,12 +350,24 @@ class FigureTest(unittest.TestCase):
         line = curves.quartiles("f", [{"x": [0, 10, 20], "y": [0, 10, 20]}, {"x": [5, 17], "y": [5, 17]}], "x", "y", 1)
         self.assertEqual(line["x"].tolist(), [5, 10, 17])
         self.assertEqual(line["quartiles"][1].tolist(), [5, 10, 17])
-        # Where nothing was measured there is no point, and a mean of three stands in the middle of the three.
+        # Where nothing was measured there is no point, and a mean of three stands in the middle of the three. At the
+        # ends the window shrinks.
         line = curves.quartiles("f", [{"x": [0, 1, 2, 3, 4], "y": [None, 1, 2, 6, 7]}], "x", "y", 3)
-        self.assertEqual(line["x"].tolist(), [2, 3])
-        self.assertEqual(line["quartiles"][1].tolist(), [3, 5])
+        self.assertEqual(line["x"].tolist(), [1, 1.5, 2, 3, 3.5, 4])
+        self.assertEqual(line["quartiles"][1].tolist(), [1, 1.5, 3, 5, 6.5, 7])
         self.assertAlmostEqual(curves.reached(line, 4), 2.5)
-        self.assertIsNone(curves.reached(line, 5.1))
+        self.assertIsNone(curves.reached(line, 7.1))
+
+    def test_smoothing_keeps_both_ends(self):
+        """A straight line stays the same line from its first to its last evaluation, however wide the window is."""
+        for count in (1, 2, 3, 4, 7, 8, 50):
+            x = [10 * i for i in range(8)]
+            line = curves.quartiles("f", [{"x": x, "y": [3 + 0.5 * at for at in x]}], "x", "y", count)
+            self.assertEqual((line["x"][0], line["x"][-1]), (0, 70))
+            for at, value in zip(line["x"], line["quartiles"][1]):
+                self.assertAlmostEqual(value, 3 + 0.5 * at)
+        self.assertIn("at least 1", self.plot("curves", self.path("learn-a.json"), "--metric", "learner/greedy",
+                                              "--smooth", "0", "--out", self.path("none"), expect=2))
 
     def test_a_panel_for_each_metric(self):
         self.plot("curves", self.path("learn-a.json"), self.path("learn-b.json"), "--metric", "learner/greedy",
@@ -276,6 +394,42 @@ class FigureTest(unittest.TestCase):
         curve = split.bound_curve(story)
         self.assertAlmostEqual(curve["mu"], 5)
         self.assertAlmostEqual(curve["knee"], 5 / 6)
+
+    def test_conclusion(self):
+        def study(values, families=("buffer", "no buffer")):
+            """Designs as (family, label's N, uses per rollout, compute to target, its half width)."""
+            found = [{"design": str(i), "family": family, "values": {"store.capacity": n}, "label": f"N = {n}",
+                      "on_front": True, "membership": "in", "metrics": {
+                          "x": {"mean": i}, "y": {"mean": -i}, "replay/mean": {"mean": uses},
+                          "noise/relative_compute_to_target": {"mean": mean, "half_width": half}}}
+                     for i, (family, n, uses, mean, half) in enumerate(values)]
+            return {"name": "s", "families": list(families), "designs": found,
+                    "objectives": [{"metric": "x", "goal": "minimize"}, {"metric": "y", "goal": "minimize"}]}
+
+        pays = study([("buffer", 64, 3.0, 0.6, 0.01), ("buffer", 128, 4.0, 0.9, 0.01),
+                      ("no buffer", 1, 1.0, 1.2, 0.01)])
+        self.assertEqual(conclusion.headline(pays),
+                         "N = 64 (buffer) needs 50 % less compute to the target than the best design that uses every "
+                         "rollout once")
+        self.assertEqual(conclusion.named_in_headline(pays), {"0"})
+        self.assertIn("The frontier runs from N = 64 (buffer): x 0, y 0; to N = 1 (no buffer): x 2, y -2.",
+                      conclusion.sentences(pays))
+        not_worth_it = study([("buffer", 64, 3.0, 2.0, 0.01), ("no buffer", 1, 1.0, 1.0, 0.01)])
+        self.assertEqual(conclusion.headline(not_worth_it), "N = 1 (no buffer) needs 50 % less compute to the target "
+                         "than the best design that reuses rollouts")
+        # Nothing is claimed that lies inside the intervals.
+        open_ = study([("buffer", 64, 3.0, 0.99, 0.02), ("no buffer", 1, 1.0, 1.0, 0.02)])
+        self.assertIn("need the same compute to the target within their intervals", conclusion.headline(open_))
+        without = study([("buffer", 64, 3.0, None, None), ("no buffer", 1, 1.0, None, None)])
+        self.assertEqual(conclusion.headline(without), "Along the frontier x goes from 0 to 1 and y from 0 to -1")
+        nothing = study([])
+        self.assertEqual(conclusion.headline(nothing), "s")
+
+    def test_numbers_with_half_widths(self):
+        for mean, half, text in ((1.78684, 0.00131, "1.7868 ± 0.0013"), (0.318471, 8e-17, "0.3185"),
+                                 (0.42463, 0, "0.4246"), (23.6912, 0.0471, "23.691 ± 0.047"),
+                                 (1775.2, 104.0, "1775 ± 104"), (12.0, 1.27, "12.0 ± 1.3")):
+            self.assertEqual(figure_style.estimate(mean, half), text)
 
     # ---- files ------------------------------------------------------------------------------------------------------
 
@@ -304,6 +458,48 @@ class FigureTest(unittest.TestCase):
                                   (["polt"], 2, "Did you mean plot?")):
             done = subprocess.run([MILLRACE, *words], capture_output=True, text=True, check=False)
             self.assertEqual((done.returncode, says in done.stderr), (code, True), done.stderr)
+
+    def test_commands_of_the_report_run(self):
+        """Each as it is copied, in the directory in which the report was made; it is the same design."""
+        with open(self.path("small.json"), "w", encoding="utf-8") as file:
+            json.dump({"name": "small", "description": "", "replications": 2, "families": [
+                {"name": "a buffer's", "base": os.path.relpath(SCENARIO, self.directory),
+                 "set": {"horizon.updates": 60, "published": [], "name": "two words", "admission.kind": "none"},
+                 "axes": [{"path": "store.capacity", "values": [84, 252]}]},
+                {"name": "a buffer s", "base": os.path.relpath(SCENARIO, self.directory),
+                 "set": {"horizon.updates": 50, "published": []},
+                 "axes": [{"path": "workers.count", "values": [3, 4]}]}],
+                "objectives": [{"metric": "compute/gamma_simulated", "goal": "minimize"},
+                               {"metric": "staleness/mean", "goal": "minimize"}]}, file)
+        for words in (["sweep", "small.json", "--out", "out/small", "--quiet"], ["pareto", "out/small"]):
+            done = subprocess.run([MILLRACE, *words], cwd=self.directory, capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+        where = os.getcwd()
+        try:
+            os.chdir(self.directory)
+            study = designs.load_folder("out/small")
+            how = commands.Commands(study, "out/small")
+            how.write()
+        finally:
+            os.chdir(where)
+        self.assertEqual(sorted(os.listdir(self.path("out/small/bases"))), ["a-buffer-s-1.json", "a-buffer-s-2.json"])
+        self.assertEqual(len(study["designs"]), 4)
+        files = 0
+        for one in study["designs"]:
+            self.assertTrue(how.by_set(one).startswith("millrace run out/small/bases/a-buffer-s-"))
+            for line in (how.by_set(one), how.by_file(one)):
+                if line is None:
+                    self.assertEqual(one["membership"], "out")
+                    continue
+                files += line == how.by_file(one)
+                done = subprocess.run(["bash", "-c", line.replace("millrace", f"'{MILLRACE}'", 1) + " --format json"],
+                                      cwd=self.directory, capture_output=True, text=True, check=False)
+                self.assertEqual(done.returncode, 0, line + done.stderr)
+                result = json.loads(done.stdout)
+                self.assertEqual(result["replications"], 2)
+                for key, metric in one["metrics"].items():
+                    self.assertEqual(result["metrics"][key]["mean"], metric["mean"], (line, key))
+        self.assertGreater(files, 0)
 
     def test_refusals(self):
         os.makedirs(self.path("empty"), exist_ok=True)

@@ -26,7 +26,7 @@ for what, there in (("matplotlib", importlib.util.find_spec("matplotlib")),
 import report
 import synthetic
 
-LONGEST_S = 180
+LONGEST_S = 600  # machines of any speed, under load: this only ends a browser that hangs
 OPTIONS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
            "--disable-component-update", "--disable-sync", "--disable-extensions", "--enable-logging=stderr",
            "--host-resolver-rules=MAP * ~NOTFOUND", "--virtual-time-budget=20000"]
@@ -46,14 +46,19 @@ PROBE = """<script>
   found.rows = rows().map((row) => row.id.slice(4));
   found.points = pareto.data.flatMap((trace) => trace.customdata || []).length;
   found.width = document.documentElement.scrollWidth - document.documentElement.clientWidth;
-  rows()[3].click();
+  const ids = JSON.parse(document.getElementById("designs").textContent).designs.map((design) => design.design);
+  const file = () =>
+    document.getElementById("asfile").hidden ? null : document.getElementById("file").textContent;
+  found.hidden = document.getElementById("chosen").hidden;
+  document.getElementById("row-" + ids[3]).click();
   await wait(200);
   found.afterRow = { selected: selected(), ring: ring(), heat: inHeat(),
                      command: document.getElementById("command").value,
-                     copied: document.getElementById("copied").textContent, hash: location.hash };
+                     file: file(), copied: document.getElementById("copied").textContent, hash: location.hash };
   pareto.emit("plotly_click", { points: [{ customdata: 12 }] });
   await wait(200);
-  found.afterPoint = { selected: selected(), ring: ring(), command: document.getElementById("command").value };
+  found.afterPoint = { selected: selected(), ring: ring(), command: document.getElementById("command").value,
+                       file: file() };
   heat.emit("plotly_click", { points: [{ customdata: 20 }] });
   await wait(200);
   found.afterCell = { selected: selected(), heat: inHeat() };
@@ -72,6 +77,9 @@ PROBE = """<script>
   document.getElementById("metric").value = "staleness/mean";
   document.getElementById("metric").dispatchEvent(new Event("change"));
   await wait(200);
+  found.outlines = heat.layout.shapes.filter((shape) => shape.line.color === "#ffffff").map((shape) => shape.line.dash);
+  found.legend = document.getElementById("outlines").textContent;
+  found.hover = pareto.data.flatMap((trace) => Array.isArray(trace.text) ? trace.text : []);
   found.colours = heat.data[0].z.flat().filter((z) => z !== null).length;
   document.title = "FOUND " + JSON.stringify(found);
 })().catch((error) => { document.title = "FAILED " + error; });
@@ -152,7 +160,7 @@ class ReportTest(unittest.TestCase):
         self.assertIsNone(re.search(r"@import|url\((?!#)", re.search(r"<style>(.*?)</style>", self.text, re.DOTALL)[1]))
         self.assertIn("<title>split and buffer – millrace report</title>", self.text)
         for word in ("35 designs: 5 on the frontier, 9 undecided, 20 dominated, 1 failed.", "38.00", "± 0.21",
-                     "one replication"):
+                     "one replication", '<p id="conclusion">The frontier, all of the family buffer, runs from '):
             self.assertTrue(word in self.text, word)  # not the whole page as the message
         ids = [attributes["id"] for _, attributes in Tags(self.text).tags if "id" in attributes]
         self.assertEqual(len(set(ids)), len(ids), "figures do not share ids")
@@ -161,7 +169,14 @@ class ReportTest(unittest.TestCase):
         designs = self.study["designs"]
         ids = [one["design"] for one in designs]
         found = self.probe(self.text, "--window-size=1280,900")
-        self.assertEqual(found["rows"], ids)
+        # Those on the frontier stand first, then undecided, dominated and failed ones; the first objective orders each.
+        rank = {"in": 0, "undecided": 1, "out": 2}
+        key = {one["design"]: (rank.get(one.get("membership"), 3),
+                               one["metrics"]["compute/gamma_simulated"]["mean"] if "metrics" in one else 0)
+               for one in designs}
+        self.assertEqual(sorted(found["rows"]), sorted(ids))
+        self.assertEqual([key[one] for one in found["rows"]], sorted(key.values()))
+        self.assertEqual(found["hidden"], True)
         self.assertEqual(found["points"], len(ids) - 1)  # one has failed
         row = found["afterRow"]
         self.assertEqual(row["selected"], [ids[3]])
@@ -170,7 +185,10 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(row["command"], "millrace run ../paper/qwen2.5-7b-6-2.json --set workers.count=4 "
                                          "--set trainers.count=4 --set store.capacity=64 --replications "
                                          f"{designs[3]['replications']}")
-        self.assertIn(row["copied"], ("copied", "press Ctrl+C to copy"))
+        self.assertIn(row["copied"], ("Copied.", "Press Ctrl+C to copy."))
+        for one, i in ((row, 3), (found["afterPoint"], 12)):  # of those that have a file, its command as well
+            wanted = designs[i].get("scenario")
+            self.assertEqual(one["file"], wanted and f"millrace run {self.path('sweep')}/{wanted}")
         self.assertEqual(row["hash"], "#design=" + ids[3])
         self.assertEqual(found["afterPoint"]["selected"], [ids[12]])
         self.assertEqual(found["afterPoint"]["ring"][0], designs[12]["metrics"]["compute/gamma_simulated"]["mean"])
@@ -180,6 +198,11 @@ class ReportTest(unittest.TestCase):
         self.assertEqual((found["sorted"], found["stillSelected"]), ("descending", [ids[20]]))
         self.assertEqual(found["failed"], ["failed: " + designs[7]["error"]])
         self.assertEqual(found["colours"], 29)
+        kinds = [one.get("membership") for one in designs if one["family"] == "buffer"]
+        self.assertEqual(sorted(found["outlines"]), sorted(["solid"] * kinds.count("in")
+                                                           + ["4px,3px"] * kinds.count("undecided")))
+        self.assertEqual(found["legend"], "Outlined: on the frontier. Dashed outline: undecided.")
+        self.assertEqual(sum("workers.count = " in text for text in found["hover"]), len(ids) - 1)
 
     def test_phone_in_the_dark(self):
         found = self.probe(self.text, "--window-size=500,900", "--blink-settings=preferredColorScheme=0")
@@ -207,6 +230,22 @@ class ReportTest(unittest.TestCase):
         self.assertIn("<title>split and buffer", dom)
         self.assertIn('data-ready="yes"', dom)
         self.assertEqual(len(re.findall(r'<tr id="row-', dom)), len(study["designs"]))
+
+    def test_ties_and_added_designs_are_marked(self):
+        study = json.loads(json.dumps(self.study))
+        front = next(one for one in study["designs"] if one.get("on_front"))
+        other = next(one for one in study["designs"] if one.get("membership") == "out")
+        other.update(membership="in", on_front=True, metrics=front["metrics"], refined=True)
+        os.makedirs(self.path("tied"), exist_ok=True)
+        with open(self.path("tied/pareto.json"), "w", encoding="utf-8") as file:
+            json.dump(study, file)
+        self.assertEqual(report.main([self.path("tied")]), 0)
+        with open(self.path("tied/report.html"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn("Added by the sweep itself: 1.", text)
+        found = self.probe(text, "--window-size=1280,900")
+        self.assertEqual(sum("2 designs at this point" in hover for hover in found["hover"]), 2)
+        self.assertEqual(sum("added by the sweep" in hover for hover in found["hover"]), 1)
 
     def test_same_bytes_twice(self):
         subprocess.run([sys.executable, "-B", os.path.join(PLOTS, "report.py"), self.path("sweep"), "--out",
