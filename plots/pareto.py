@@ -107,18 +107,20 @@ def draw(story):
     y_end = axes.get_ylim()[1 if y_goal == "minimize" else 0]
 
     steps = []
+    leading = set()  # positions on a staircase
     if not third:
         for family, members in groups(story):
             points = undominated([position(d, story)[0] for d in members], x_goal, y_goal)
             if not points:
                 continue
+            leading.update(points)
             corners = staircase(points, x_goal, y_goal, x_end, y_end)
             look = dict(color="#222222", linewidth=1.6, gid="staircase") if family is None else dict(
                 color=LOOKS[family][0], linewidth=1.0, linestyle=LOOKS[family][2], gid=f"staircase-{family}", alpha=0.9)
             axes.plot(*zip(*corners), zorder=2.2 if family is None else 2.1, solid_joinstyle="miter", **look)
             steps.append(corners)
     for i, design in enumerate(story["designs"]):
-        draw_design(axes, story, design, i)
+        draw_design(axes, story, design, i, third or position(design, story)[0] in leading)
     axes.set_xlabel(axis_title(story, 0), size=11)
     axes.set_ylabel(axis_title(story, 1), size=11)
     better = draw_better(axes, x_goal, y_goal)
@@ -161,17 +163,19 @@ def limits(axes, story):
             plain_ticks(axis)
 
 
-def draw_design(axes, story, design, i):
+def draw_design(axes, story, design, i, leads):
+    """Undecided designs that lead neither all nor their family stay in the background: there may be many of them."""
     (x, y), (dx, dy) = position(design, story)
     colour, marker, _ = LOOKS[story["families"].index(design["family"])]
     out, undecided = design["membership"] == "out", design["membership"] == "undecided"
-    alpha = DOMINATED if out else 1.0
+    behind = out or (undecided and not leads)
+    alpha = DOMINATED if behind else 1.0
     left, bottom = axes.get_xlim()[0], axes.get_ylim()[0]
     if dx > 0 or dy > 0:
         axes.plot([max(x - dx, left), x + dx, None, x, x], [y, y, None, max(y - dy, bottom), y + dy], color=colour,
-                  linewidth=1.1, alpha=alpha, zorder=2.5 if out else 3, gid=f"whisker-{i}")
-    axes.plot(x, y, marker, color=colour, markersize=6.5 if out else 8.5, alpha=alpha,
-              zorder={"out": 2.6, "undecided": 3.8, "in": 4.2}[design["membership"]],
+                  linewidth=1.1, alpha=alpha, zorder=2.5 if behind else 3, gid=f"whisker-{i}")
+    axes.plot(x, y, marker, color=colour, markersize=6.5 if behind else 8.5, alpha=alpha,
+              zorder=2.6 if behind else 3.8 if undecided else 4.2,
               markerfacecolor="white" if undecided else colour, markeredgewidth=1.6 if undecided else 0.8,
               markeredgecolor=colour if undecided else "white", gid=f"mark-{i}")
     if design["refined"]:
