@@ -8,6 +8,7 @@
 
 #include "sim/pareto/pareto_front.h"
 #include "sim/run/formulas.h"
+#include "sim/sweep/sweep_growth.h"
 
 namespace millrace {
 namespace {
@@ -99,11 +100,12 @@ double expected_cost(const Scenario& scenario, std::int64_t replications) {
     return updates * per_update * static_cast<double>(replications);
 }
 
-SweepRounds::SweepRounds(const Sweep& sweep) : sweep_(sweep), progress_(sweep.designs.size()) {
+SweepRounds::SweepRounds(Sweep& sweep)
+    : sweep_(sweep), progress_(sweep.designs.size()), has_all_designs_(sweep.most_added == 0) {
     round_.blocks = cut_up(sweep, next_blocks(progress_, sweep.replications));
 }
 
-std::optional<Round> SweepRounds::open_round(const RowCollection& rows) {
+std::optional<Round> SweepRounds::open_round(RowCollection& rows) {
     const auto done = [&](const ReplicationBlock& block) { return is_done(sweep_, rows, block); };
     while (!round_.blocks.empty()) {
         if (!std::all_of(round_.blocks.begin(), round_.blocks.end(), done)) {
@@ -116,9 +118,17 @@ std::optional<Round> SweepRounds::open_round(const RowCollection& rows) {
         for (const ReplicationBlock& block : round_.blocks) {
             add_to(progress_[block.design], sweep_.objectives, *rows.find(block.design, block.first_replication));
         }
+        if (!has_all_designs_) {
+            // Before this point each design has its first replications and no more, so no row is missing.
+            std::vector<Design> wave = next_wave(sweep_, rows).value();
+            has_all_designs_ = wave.empty();
+            add_wave(sweep_, std::move(wave), rows);
+            progress_.resize(sweep_.designs.size());
+        }
         ++round_.number;
         round_.blocks = cut_up(sweep_, next_blocks(progress_, sweep_.replications));
     }
+    rows.refuse_waiting();
     if (static_cast<std::size_t>(round_.earlier_blocks) != rows.size()) {
         throw std::runtime_error("there are " + std::to_string(rows.size()) + " rows where the sweep plans " +
                                  std::to_string(round_.earlier_blocks) +

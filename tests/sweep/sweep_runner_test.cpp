@@ -368,8 +368,9 @@ TEST_CASE("replications that follow from the rows so far are the same for thread
 }
 
 TEST_CASE("every block is of one shard, and long designs come first") {
-    const Sweep sweep = sample_sweep();
-    const std::optional<Round> round = SweepRounds(sweep).open_round(RowCollection(sweep));
+    Sweep sweep = sample_sweep();
+    RowCollection rows(sweep);
+    const std::optional<Round> round = SweepRounds(sweep).open_round(rows);
     REQUIRE(round);
     CHECK(round->missing() == sweep.designs.size());
     double before = std::numeric_limits<double>::infinity();
