@@ -52,6 +52,16 @@ std::vector<ReplicationBlock> cut_up(const Sweep& sweep, const std::vector<Repli
     return blocks;
 }
 
+/// Impossible designs have rows that say why, and these take nothing from the budget.
+ReplicationPlan plan_of(const Sweep& sweep) {
+    ReplicationPlan plan = sweep.replications;
+    if (plan.least < plan.most) {
+        plan.budget += plan.least * std::count_if(sweep.designs.begin(), sweep.designs.end(),
+                                                  [](const Design& design) { return !design.scenario; });
+    }
+    return plan;
+}
+
 void put_long_ones_first(const Sweep& sweep, std::vector<ReplicationBlock>& blocks) {
     std::vector<std::pair<double, ReplicationBlock>> by_cost;
     by_cost.reserve(blocks.size());
@@ -102,7 +112,7 @@ double expected_cost(const Scenario& scenario, std::int64_t replications) {
 
 SweepRounds::SweepRounds(Sweep& sweep)
     : sweep_(sweep), progress_(sweep.designs.size()), has_all_designs_(sweep.most_added == 0) {
-    round_.blocks = cut_up(sweep, next_blocks(progress_, sweep.replications));
+    round_.blocks = cut_up(sweep, next_blocks(progress_, plan_of(sweep)));
 }
 
 std::optional<Round> SweepRounds::open_round(RowCollection& rows) {
@@ -126,7 +136,7 @@ std::optional<Round> SweepRounds::open_round(RowCollection& rows) {
             progress_.resize(sweep_.designs.size());
         }
         ++round_.number;
-        round_.blocks = cut_up(sweep_, next_blocks(progress_, sweep_.replications));
+        round_.blocks = cut_up(sweep_, next_blocks(progress_, plan_of(sweep_)));
     }
     rows.refuse_waiting();
     if (static_cast<std::size_t>(round_.earlier_blocks) != rows.size()) {

@@ -228,8 +228,9 @@ class SweepDecoder {
         if (plan.budget == 0 || !diagnostics_.empty() || !file_problems_.empty()) {
             return;
         }
-        // Impossible designs have their rows, too, which say why.
-        const auto designs = static_cast<std::int64_t>(sweep_.designs.size()) + sweep_.most_added;
+        const auto designs =
+            sweep_.most_added + std::count_if(sweep_.designs.begin(), sweep_.designs.end(),
+                                              [](const Design& design) { return design.scenario.has_value(); });
         if (plan.budget < plan.least * designs) {
             diagnostics_.report(root_.find("replications")->find("budget")->value_place, "replications.budget",
                                 "expected at least " + std::to_string(plan.least * designs) +
