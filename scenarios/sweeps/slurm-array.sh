@@ -7,8 +7,8 @@
 # killed, requeued and run in any order: finished blocks are in DIR and are not run again.
 #
 # When `millrace merge` reports missing blocks, submit the same again with the same SHARDS: only what is missing is run.
-# An adaptive sweep ("replications": {"least": ..., "most": ..., "budget": ...}) has rounds, of which each needs the rows
-# of all shards of the one before. A shard begins the next round when it finds them; otherwise merge says that another
+# An adaptive sweep ("replications": {"least": ..., "most": ..., "budget": ...}, or "refine") has rounds, of which each
+# needs the rows of all shards of the one before. A shard begins the next round when it finds them; otherwise merge says that another
 # round is needed, and the same submission runs it.
 set -euo pipefail
 

@@ -23,6 +23,10 @@ std::vector<const ObjectiveSamples*> with_values(std::span<const ObjectiveSample
 
 }  // namespace
 
+std::optional<double> without_rounding(double mean, std::optional<double> half_width) {
+    return half_width && *half_width < 1e-12 * std::abs(mean) ? 0.0 : half_width;
+}
+
 std::vector<ObjectivePoint> mean_points(std::span<const ObjectiveSamples> samples) {
     std::vector<ObjectivePoint> means;
     for (const ObjectiveSamples* design : with_values(samples)) {
@@ -104,8 +108,12 @@ HypervolumeEstimate estimate_hypervolume(std::span<const ObjectiveSamples> sampl
         const double step = volume - result.value - mean_step;
         squares += step * step;
     }
-    result.mean = result.value - sum;
-    result.half_width = student_t_quantile((1.0 - confidence) / 2.0, fewest - 1) * std::sqrt(squares);
+    result.mean = std::max(0.0, result.value - sum);
+    result.half_width =
+        without_rounding(result.mean, student_t_quantile((1.0 - confidence) / 2.0, fewest - 1) * std::sqrt(squares));
+    if (result.value - sum < *result.half_width) {
+        result.note = "the interval is cut at 0: a hypervolume is not negative";
+    }
     return result;
 }
 

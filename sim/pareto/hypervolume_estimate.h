@@ -23,10 +23,13 @@ namespace millrace {
 
 struct HypervolumeEstimate {
     double value = 0.0;                ///< of the means, in the product of the objectives' units
-    double mean = 0.0;                 ///< corrected for bias; value when there is no interval
-    std::optional<double> half_width;  ///< around `mean`, at the confidence asked for
-    std::string note;                  ///< why half_width is absent; empty otherwise
+    double mean = 0.0;                 ///< corrected for bias, not below 0; value when there is no interval
+    std::optional<double> half_width;  ///< around `mean`, at the confidence asked for; what lies below 0 is cut off
+    std::string note;                  ///< why half_width is absent, or that the interval is cut; empty otherwise
 };
+
+/// A half-width that comes from the rounding of sums alone (equal values whose mean has another last digit) is 0.
+std::optional<double> without_rounding(double mean, std::optional<double> half_width);
 
 /// Of the designs that have values, up to `reference` (less is better, as in the samples; its third entry is ignored
 /// with two objectives). Designs may have unequal numbers of replications: the t interval has the degrees of freedom of

@@ -182,7 +182,8 @@ std::string Diagnostics::describe(Place place) const {
     return std::to_string(at.line) + ":" + std::to_string(at.column);
 }
 
-void Diagnostics::report(Place place, std::string key, std::string message, std::string hint, std::string suggestion) {
+void Diagnostics::report(Place place, std::string key, std::string message, std::string hint, std::string suggestion,
+                         FaultKind kind) {
     const bool said = std::any_of(problems_.begin(), problems_.end(), [&](const Problem& problem) {
         return problem.place == place && problem.what.key == key;
     });
@@ -199,6 +200,7 @@ void Diagnostics::report(Place place, std::string key, std::string message, std:
     what.message = std::move(message);
     what.suggestion = std::move(suggestion);
     what.hint = std::move(hint);
+    what.kind = kind;
     if (what.hint.empty() && !what.suggestion.empty()) {
         what.hint = "did you mean \"" + what.suggestion + "\"?";
     }

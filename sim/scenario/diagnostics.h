@@ -19,6 +19,13 @@ struct Place {
     auto operator<=>(const Place&) const = default;
 };
 
+/// What would have to change.
+enum class FaultKind {
+    of_scenario,  ///< this value or another: they do not go together
+    of_value,     ///< this value: it is of the wrong type, out of the range of its key, or no known name
+    of_object,    ///< the object with the key: it has no such key
+};
+
 /// One error, ready to be printed.
 struct ScenarioProblem {
     std::string source;      ///< the file's name, or the `--set` argument
@@ -29,6 +36,7 @@ struct ScenarioProblem {
     std::string suggestion;  ///< the valid name that was probably meant, or empty
     std::string hint;        ///< what to do, a sentence; empty if there is nothing to say
     std::string rendered;    ///< all of it with the source line and a caret
+    FaultKind kind = FaultKind::of_scenario;
 };
 
 /// Everything wrong with a scenario in the order of the text. what() is the report for people:
@@ -54,7 +62,8 @@ class Diagnostics {
     int override_count() const { return static_cast<int>(sources_.size()) - 1; }
 
     /// Notes an error about `key` at `place`. Without a hint, a suggestion makes one ("did you mean ...?").
-    void report(Place place, std::string key, std::string message, std::string hint = "", std::string suggestion = "");
+    void report(Place place, std::string key, std::string message, std::string hint = "", std::string suggestion = "",
+                FaultKind kind = FaultKind::of_scenario);
 
     /// "3:7", or "--set workers.count=3" for a place in an override.
     std::string describe(Place place) const;

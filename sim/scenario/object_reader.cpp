@@ -77,7 +77,8 @@ ObjectReader ObjectReader::with_kind(const JsonNode& node, std::string path, std
             });
             if (!known && !nearest_name(member.key, std::array<std::string_view, 1>{"kind"}).empty()) {
                 misspelt = member.key;
-                diagnostics.report(member.key_place, reader.path_to(member.key), "unknown key", "", "kind");
+                diagnostics.report(member.key_place, reader.path_to(member.key), "unknown key", "", "kind",
+                                   FaultKind::of_object);
             }
         }
         if (misspelt.empty()) {
@@ -113,7 +114,8 @@ void ObjectReader::check_keys(const ObjectShape& shape) {
 
 std::string ObjectReader::report_unknown_key(const JsonNode& member, const ObjectShape& shape) const {
     const auto say = [&](std::string message, std::string hint = "", std::string suggestion = "") {
-        diagnostics_->report(member.key_place, path_to(member.key), std::move(message), std::move(hint), suggestion);
+        diagnostics_->report(member.key_place, path_to(member.key), std::move(message), std::move(hint), suggestion,
+                             FaultKind::of_object);
         return suggestion;
     };
     if (const ForeignKey* foreign = vocabulary_->find_foreign(shape.path, member.key)) {
@@ -220,8 +222,9 @@ std::size_t ObjectReader::choice_index(std::string_view key, const std::vector<s
         report(key, quoted(member->string) + " is " + std::string(not_supported), "it has " + alternatives(names));
         return 0;
     }
-    report(key, "expected " + alternatives(names) + ", found " + describe_value(*member), "",
-           nearest_name(member->string, names));
+    diagnostics_->report(member->value_place, path_to(key),
+                         "expected " + alternatives(names) + ", found " + describe_value(*member), "",
+                         nearest_name(member->string, names), FaultKind::of_value);
     return 0;
 }
 
@@ -252,7 +255,8 @@ void report_mismatch(const JsonNode& node, const std::string& path, const std::s
     } else if (expected == "a string" && node.value_place.source > 0) {
         hint = "in a --set value, quotes make a string: '" + path + "=\"...\"'";
     }
-    diagnostics.report(node.value_place, path, "expected " + expected + ", found " + describe_value(node), hint);
+    diagnostics.report(node.value_place, path, "expected " + expected + ", found " + describe_value(node), hint, "",
+                       FaultKind::of_value);
 }
 
 std::string number_text(double value) {

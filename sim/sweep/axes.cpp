@@ -167,6 +167,7 @@ class AxesReader {
                 column.values.push_back(number_text(number));
             }
             column.value_places.assign(numbers.size(), values.value_place);
+            column.value_keys.assign(numbers.size(), path);
         }
         return column;
     }
@@ -188,6 +189,7 @@ class AxesReader {
             }
             column.values.push_back(std::move(value));
             column.value_places.push_back(element.value_place);
+            column.value_keys.push_back(path + "." + std::to_string(i));
         }
     }
 

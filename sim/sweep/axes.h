@@ -16,8 +16,9 @@ inline constexpr std::int64_t most_combinations = 100'000;
 struct AxisColumn {
     std::string path;  ///< dotted, of the scenario
     Place path_place;
-    std::vector<std::string> values;  ///< canonical JSON, at least one, all different
-    std::vector<Place> value_places;  ///< where each comes from
+    std::vector<std::string> values;      ///< canonical JSON, at least one, all different
+    std::vector<Place> value_places;      ///< where each comes from
+    std::vector<std::string> value_keys;  ///< and the dotted path there
 };
 
 /// One column, or several that go together row by row ("zip").

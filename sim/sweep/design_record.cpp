@@ -1,7 +1,6 @@
 #include "sim/sweep/design_record.h"
 
 #include <algorithm>
-#include <unordered_map>
 
 #include "sim/pareto/pareto_front.h"
 #include "sim/scenario/diagnostics.h"
@@ -20,6 +19,7 @@ namespace {
 /// Replications before this block have no value of a metric that appears in it for the first time, and the other way
 /// round.
 void append(DesignRecord& record, const BlockRow& row) {
+    record.warmup_updates = record.replications == 0 ? row.warmup_updates : record.warmup_updates;
     for (const auto& [key, values] : row.metrics) {
         auto& all = record.metrics[key];
         all.resize(static_cast<std::size_t>(record.replications));
@@ -34,43 +34,27 @@ void append(DesignRecord& record, const BlockRow& row) {
 
 }  // namespace
 
-std::vector<DesignRecord> collect_records(const Sweep& sweep, std::span<const BlockRow> rows,
-                                          const std::string& file_name) {
-    std::unordered_map<std::string, std::size_t> place;
-    for (std::size_t i = 0; i < sweep.designs.size(); ++i) {
-        place[sweep.designs[i].id] = i;
-    }
-    std::vector<std::vector<const BlockRow*>> blocks(sweep.designs.size());
-    for (const BlockRow& row : rows) {
-        const auto design = place.find(row.design);
-        if (design == place.end()) {
-            refuse(file_name, "the sweep has no design " + row.design);
-        }
-        blocks[design->second].push_back(&row);
-    }
+std::vector<DesignRecord> collect_records(const Sweep& sweep, const RowCollection& rows, const std::string& file_name) {
     std::vector<DesignRecord> records(sweep.designs.size());
     for (std::size_t i = 0; i < records.size(); ++i) {
         DesignRecord& record = records[i];
-        std::sort(blocks[i].begin(), blocks[i].end(),
-                  [](const BlockRow* a, const BlockRow* b) { return a->first_replication < b->first_replication; });
         std::int64_t next = 0;
-        for (const BlockRow* row : blocks[i]) {
-            if (row->first_replication != next) {
-                refuse(file_name, "design " + row->design + " has a block that starts with replication " +
-                                      std::to_string(row->first_replication) + " where " + std::to_string(next) +
-                                      " is next");
+        for (const auto& [first, row] : rows.of(i)) {
+            if (first != next) {
+                refuse(file_name, "design " + row.design + " has a block that starts with replication " +
+                                      std::to_string(first) + " where " + std::to_string(next) + " is next");
             }
-            next += row->replications;
-            if (!row->error.empty()) {
-                record.error = record.error.empty() ? row->error : record.error;
+            next += row.replications;
+            if (!row.error.empty()) {
+                record.error = record.error.empty() ? row.error : record.error;
             } else if (record.error.empty()) {
-                append(record, *row);
+                append(record, row);
             }
         }
         if (record.error.empty()) {
             record.error = sweep.designs[i].error;
         }
-        if (record.error.empty() && blocks[i].empty()) {
+        if (record.error.empty() && rows.of(i).empty()) {
             record.error = "it was not run: go on with the sweep";
         }
     }

@@ -10,22 +10,22 @@
 
 #include "sim/pareto/pareto_decision.h"
 #include "sim/sweep/design.h"
-#include "sim/sweep/sweep_rows.h"
+#include "sim/sweep/row_collection.h"
 
 namespace millrace {
 
 struct DesignRecord {
     std::int64_t replications = 0;
+    std::int64_t warmup_updates = 0;  ///< discarded at the start of each
     /// By metric, one value per replication from 0 on; none where it has no value.
     std::map<std::string, std::vector<std::optional<double>>> metrics;
     std::map<std::string, std::string> undefined;  ///< of the first block that says so
     std::string error;  ///< why there is nothing to compare: it is impossible, a block failed, it was not run; or empty
 };
 
-/// One record per design of the sweep. `file_name` is for messages. Throws ScenarioError for rows that are of no design
-/// of the sweep, overlap, or leave replications out.
-std::vector<DesignRecord> collect_records(const Sweep& sweep, std::span<const BlockRow> rows,
-                                          const std::string& file_name);
+/// One record per design of the sweep. `file_name` is for messages. Throws ScenarioError for rows that overlap or leave
+/// replications out.
+std::vector<DesignRecord> collect_records(const Sweep& sweep, const RowCollection& rows, const std::string& file_name);
 
 /// The objectives of a record, turned so that less is better. Without values when it has an error or lacks one in some
 /// replication: what has no value is neither good nor bad.

@@ -3,11 +3,17 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <nlohmann/json.hpp>
+#include <limits>
 #include <optional>
+#include <utility>
+
+#include "sim/scenario/object_reader.h"
 
 namespace millrace {
 namespace {
+
+/// Ways to round the axes of one proposal: 2 to this power.
+constexpr std::size_t most_rounded_axes = 6;
 
 std::optional<double> number_in(const std::string& json) {
     double value = 0.0;
@@ -19,20 +25,55 @@ bool is_whole(const std::string& json) {
     return json.find_first_of(".eE") == std::string::npos;
 }
 
-/// The value in the middle as JSON; none when there is none between the two.
-std::optional<std::string> middle(const std::string& a, const std::string& b) {
+/// The number with 6 digits, if it still lies between the two.
+double with_few_digits(double value, double low, double high) {
+    char text[40];
+    const auto [end, fault] = std::to_chars(text, text + sizeof text, value, std::chars_format::scientific, 5);
+    double rounded = 0.0;
+    std::from_chars(text, end, rounded);
+    return rounded > low && rounded < high ? rounded : value;
+}
+
+/// What one axis of a proposal may be, the nearest to the middle first, and how far from it in units of the gap.
+struct Choice {
+    std::string value;
+    double distance = 0.0;
+};
+
+bool is_by_factors(double low, double high) {
+    return low > 0.0 && high >= 4.0 * low;
+}
+
+std::vector<Choice> choices(const std::string& a, const std::string& b, bool geometric) {
     const double low = std::min(*number_in(a), *number_in(b));
     const double high = std::max(*number_in(a), *number_in(b));
-    const bool by_factors = low > 0.0 && high >= 4.0 * low;
-    double value = by_factors ? std::sqrt(low) * std::sqrt(high) : low + (high - low) / 2.0;
-    const bool whole = is_whole(a) && is_whole(b);
-    if (whole) {
-        value = std::floor(value + 0.5);
+    const double middle =
+        geometric && is_by_factors(low, high) ? std::sqrt(low) * std::sqrt(high) : low + (high - low) / 2.0;
+    std::vector<Choice> result;
+    if (is_whole(a) && is_whole(b)) {
+        const double nearest = std::floor(middle + 0.5);
+        const double other = nearest > middle ? nearest - 1.0 : nearest + 1.0;
+        for (const double value : {nearest, other}) {
+            result.push_back({number_text(value), std::abs(value - middle) / (high - low)});
+        }
+        if (nearest == middle) {
+            result.pop_back();
+        }
+    } else {
+        const double value = with_few_digits(middle, low, high);
+        result.push_back({number_text(value), 0.0});
+        if (!(value > low && value < high)) {  // neighbours
+            result = {{a, 0.5}, {b, 0.5}};
+        }
     }
-    if (!(value > low && value < high)) {  // neighbours
-        return std::nullopt;
-    }
-    return whole ? std::to_string(static_cast<long long>(value)) : nlohmann::json(value).dump();
+    return result;
+}
+
+/// Whether there is nothing between the two.
+bool are_neighbours(const std::string& a, const std::string& b) {
+    const std::vector<Choice> between = choices(a, b, false);
+    return std::all_of(between.begin(), between.end(),
+                       [&](const Choice& choice) { return choice.value == a || choice.value == b; });
 }
 
 /// Axes in which the two differ, by place; none when their axes are not the same.
@@ -52,9 +93,37 @@ std::optional<std::vector<std::size_t>> differing_axes(const Design& a, const De
     return axes;
 }
 
+/// The middle of two designs and what rounding makes of it, nearest first.
+std::vector<AxisValues> middles(const Design& from, const Design& to, const std::vector<std::size_t>& axes,
+                                bool geometric) {
+    std::vector<std::pair<double, AxisValues>> all = {{0.0, from.values}};
+    std::size_t rounded = 0;
+    for (const std::size_t axis : axes) {
+        std::vector<Choice> here = choices(from.values[axis].second, to.values[axis].second, geometric);
+        if (here.size() > 1 && ++rounded > most_rounded_axes) {
+            here.resize(1);
+        }
+        std::vector<std::pair<double, AxisValues>> longer;
+        for (const auto& [distance, values] : all) {
+            for (const Choice& choice : here) {
+                longer.emplace_back(distance + choice.distance * choice.distance, values);
+                longer.back().second[axis].second = choice.value;
+            }
+        }
+        all = std::move(longer);
+    }
+    std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<AxisValues> result;
+    for (auto& [distance, values] : all) {
+        result.push_back(std::move(values));
+    }
+    return result;
+}
+
 class Refiner {
    public:
-    Refiner(std::span<const Design> designs, Refinement& result) : designs_(designs), result_(result) {}
+    Refiner(std::span<const Design> designs, const DesignMaker& make, Refinement& result)
+        : designs_(designs), make_(make), result_(result) {}
 
     void bisect(const FrontierGap& gap) {
         const Design& from = designs_[gap.from];
@@ -63,38 +132,70 @@ class Refiner {
         if (!axes) {
             return refuse(gap, "they belong to different families");
         }
-        ProposedDesign proposal{gap, from.family, from.values};
+        std::string reason = "they have the same values";
+        bool by_factors = false;
         for (const std::size_t axis : *axes) {
             const auto& [path, value] = from.values[axis];
             const std::string& other = to.values[axis].second;
             if (!number_in(value) || !number_in(other)) {
                 return refuse(gap, "they differ in " + path + ", which is no number");
             }
-            const std::optional<std::string> between = middle(value, other);
-            if (!between) {
-                return refuse(gap, value + " and " + other + " of " + path + " have no " +
-                                       (is_whole(value) && is_whole(other) ? "whole number" : "number") +
-                                       " between them");
-            }
-            proposal.values[axis].second = *between;
-        }
-        for (const Design& design : designs_) {
-            if (design.family == proposal.family && design.values == proposal.values) {
-                return refuse(gap, "the design in the middle is there already");
+            const auto [low, high] = std::minmax(*number_in(value), *number_in(other));
+            by_factors = by_factors || is_by_factors(low, high);
+            if (are_neighbours(value, other)) {
+                reason = value + " and " + other + " of " + path + " have no " +
+                         (is_whole(value) && is_whole(other) ? "whole number" : "number") + " between them";
             }
         }
-        for (const ProposedDesign& earlier : result_.proposed) {
-            if (earlier.family == proposal.family && earlier.values == proposal.values) {
-                return refuse(gap, "the design in the middle is proposed already");
-            }
+        std::vector<AxisValues> candidates = middles(from, to, *axes, true);
+        if (by_factors) {
+            const std::vector<AxisValues> arithmetic = middles(from, to, *axes, false);
+            candidates.insert(candidates.end(), arithmetic.begin(), arithmetic.end());
         }
-        result_.proposed.push_back(std::move(proposal));
+        bool tried = false;
+        for (const AxisValues& values : candidates) {
+            if (values == from.values || values == to.values) {
+                continue;
+            }
+            if (const std::string known = known_as(from.family, values); !known.empty()) {
+                return refuse(gap, "the design in the middle is " + known + " already");
+            }
+            MadeDesign made = make_(from.family, values);
+            if (made.design) {
+                if (is_proposed(made.design->id)) {
+                    return refuse(gap, "the design in the middle is proposed already");
+                }
+                result_.proposed.push_back({gap, std::move(*made.design)});
+                return;
+            }
+            reason = tried ? reason : made.reason;
+            tried = true;
+        }
+        refuse(gap, reason);
     }
 
    private:
     void refuse(const FrontierGap& gap, std::string reason) { result_.refused.push_back({gap, std::move(reason)}); }
 
+    /// "there", "proposed" or nothing.
+    std::string known_as(const std::string& family, const AxisValues& values) const {
+        const auto same = [&](const Design& design) { return design.family == family && design.values == values; };
+        if (std::any_of(designs_.begin(), designs_.end(), same)) {
+            return "there";
+        }
+        return std::any_of(result_.proposed.begin(), result_.proposed.end(),
+                           [&](const ProposedDesign& earlier) { return same(earlier.design); })
+                   ? "proposed"
+                   : "";
+    }
+
+    bool is_proposed(const std::string& id) const {
+        return !id.empty() && std::any_of(result_.proposed.begin(), result_.proposed.end(),
+                                          [&](const ProposedDesign& earlier) { return earlier.design.id == id; });
+    }
+
     std::span<const Design> designs_;
+    const DesignMaker& make_;
     Refinement& result_;
 };
 
@@ -115,48 +216,101 @@ std::pair<std::size_t, std::size_t> nearest_pair(std::span<const Design> designs
     return nearest;
 }
 
+/// The points of a frontier, in ascending order, and the designs at each.
+struct Places {
+    std::vector<ObjectivePoint> points;
+    std::vector<std::vector<std::size_t>> designs;
+    ObjectivePoint extent{};
+};
+
+Places places_of(std::span<const ObjectivePoint> points, std::span<const std::size_t> front) {
+    std::vector<std::size_t> order(front.begin(), front.end());
+    std::sort(order.begin(), order.end(),
+              [&](std::size_t a, std::size_t b) { return points[a] != points[b] ? points[a] < points[b] : a < b; });
+    Places places;
+    for (const std::size_t design : order) {
+        if (places.points.empty() || places.points.back() != points[design]) {
+            places.points.push_back(points[design]);
+            places.designs.emplace_back();
+        }
+        places.designs.back().push_back(design);
+    }
+    for (std::size_t j = 0; j < places.extent.size(); ++j) {
+        const auto [least, most] =
+            std::minmax_element(places.points.begin(), places.points.end(),
+                                [&](const ObjectivePoint& a, const ObjectivePoint& b) { return a[j] < b[j]; });
+        places.extent[j] = (*most)[j] - (*least)[j];
+    }
+    return places;
+}
+
+double distance(const Places& places, std::size_t a, std::size_t b) {
+    double squares = 0.0;
+    for (std::size_t j = 0; j < places.extent.size(); ++j) {
+        const double share =
+            places.extent[j] > 0.0 ? (places.points[a][j] - places.points[b][j]) / places.extent[j] : 0.0;
+        squares += share * share;
+    }
+    return std::sqrt(squares);
+}
+
+/// Pairs of neighbours along a frontier with two objectives.
+std::vector<std::pair<std::size_t, std::size_t>> chain(const Places& places) {
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    for (std::size_t i = 0; i + 1 < places.points.size(); ++i) {
+        pairs.emplace_back(i, i + 1);
+    }
+    return pairs;
+}
+
+/// Edges of the minimum spanning tree, by Prim's algorithm; of equal distances the first point's.
+std::vector<std::pair<std::size_t, std::size_t>> spanning_tree(const Places& places) {
+    std::vector<std::pair<std::size_t, std::size_t>> pairs;
+    const std::size_t size = places.points.size();
+    std::vector<bool> reached(size, false);
+    std::vector<double> nearest(size, std::numeric_limits<double>::infinity());
+    std::vector<std::size_t> from(size, 0);
+    for (std::size_t latest = 0; pairs.size() + 1 < size;) {
+        reached[latest] = true;
+        std::size_t next = size;
+        for (std::size_t i = 0; i < size; ++i) {
+            if (reached[i]) {
+                continue;
+            }
+            if (const double here = distance(places, latest, i); here < nearest[i]) {
+                nearest[i] = here;
+                from[i] = latest;
+            }
+            next = next == size || nearest[i] < nearest[next] ? i : next;
+        }
+        pairs.emplace_back(from[next], next);
+        latest = next;
+    }
+    return pairs;
+}
+
 }  // namespace
 
 Refinement refine_frontier(std::span<const Design> designs, std::span<const ObjectivePoint> points,
-                           std::span<const std::size_t> front, std::size_t objectives, std::size_t most) {
+                           std::span<const std::size_t> front, std::size_t objectives, const RefinementRules& rules,
+                           const DesignMaker& make) {
     Refinement result;
-    if (objectives != 2) {
-        result.note = "with three objectives designs have no order along the frontier, so there are no gaps to bisect";
-        return result;
-    }
     if (front.size() < 2) {
         result.note = "a frontier of fewer than two designs has no gaps";
         return result;
     }
-    std::vector<std::size_t> order(front.begin(), front.end());
-    std::sort(order.begin(), order.end(),
-              [&](std::size_t a, std::size_t b) { return points[a] != points[b] ? points[a] < points[b] : a < b; });
-    std::vector<std::vector<std::size_t>> places;  // designs by point
-    for (const std::size_t design : order) {
-        if (places.empty() || points[places.back().front()] != points[design]) {
-            places.emplace_back();
-        }
-        places.back().push_back(design);
-    }
-    const auto [least_second, most_second] = std::minmax_element(
-        order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return points[a][1] < points[b][1]; });
-    const double extent[] = {points[order.back()][0] - points[order.front()][0],
-                             points[*most_second][1] - points[*least_second][1]};
+    const Places places = places_of(points, front);
     std::vector<FrontierGap> gaps;
-    for (std::size_t i = 0; i + 1 < places.size(); ++i) {
-        const auto [from, to] = nearest_pair(designs, places[i], places[i + 1]);
-        double squares = 0.0;
-        for (std::size_t j = 0; j < 2; ++j) {
-            const double share = extent[j] > 0.0 ? (points[to][j] - points[from][j]) / extent[j] : 0.0;
-            squares += share * share;
-        }
-        gaps.push_back({from, to, std::sqrt(squares)});
+    for (const auto& [a, b] : objectives == 2 ? chain(places) : spanning_tree(places)) {
+        const auto [from, to] = nearest_pair(designs, places.designs[a], places.designs[b]);
+        gaps.push_back({from, to, distance(places, a, b)});
     }
     std::stable_sort(gaps.begin(), gaps.end(),
                      [](const FrontierGap& a, const FrontierGap& b) { return a.width > b.width; });
-    Refiner refiner(designs, result);
+    Refiner refiner(designs, make, result);
     for (const FrontierGap& gap : gaps) {
-        if (result.proposed.size() == most) {
+        if (result.proposed.size() >= rules.most ||
+            (!result.proposed.empty() && gap.width < rules.least_share * result.proposed.front().gap.width)) {
             break;
         }
         refiner.bisect(gap);

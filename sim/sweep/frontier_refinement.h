@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "sim/pareto/pareto_front.h"
@@ -21,8 +22,7 @@ struct FrontierGap {
 
 struct ProposedDesign {
     FrontierGap gap;
-    std::string family;
-    std::vector<std::pair<std::string, std::string>> values;  ///< as Design::values
+    Design design;
 };
 
 struct RefusedGap {
@@ -36,18 +36,35 @@ struct Refinement {
     std::string note;                      ///< why there can be none at all; empty otherwise
 };
 
-/// At most `most` designs, one per gap. In a proposal each axis in which the neighbours differ has the middle of their
-/// values: the geometric mean when both are positive and one is four times the other or more (such axes are stepped by
-/// factors), else the arithmetic one; rounded to a whole number when both values are whole. Of several designs at one
-/// point, the pair that differs in the fewest axes is taken.
+/// A design of a family with these values, or a clause that says why there is none.
+struct MadeDesign {
+    std::optional<Design> design;
+    std::string reason;
+};
+using DesignMaker = std::function<MadeDesign(const std::string& family, const AxisValues& values)>;
+
+struct RefinementRules {
+    std::size_t most = 0;      ///< designs to propose, at most one per gap
+    double least_share = 0.0;  ///< gaps below this share of the widest one that can be bisected are left alone
+};
+
+/// Of the frontier's gaps, the widest are bisected. With two objectives gaps lie between neighbours along the frontier;
+/// with three they are the edges of the Euclidean minimum spanning tree of its points, each objective in units of the
+/// frontier's extent. Several designs at one point are one end of a gap: the pair that differs in the fewest axes is
+/// taken.
 ///
-/// A gap is refused when its ends belong to different families, differ in an axis that is no number, have no value
-/// between them, or when the design in the middle is there already. Constraints and the sense of a scenario are not
-/// checked: the sweep's decoder does that. With three objectives there is no order along a frontier, so there are no
-/// gaps, and the note says so.
+/// A proposal has in each axis in which the neighbours differ the middle of their values: the geometric mean when both
+/// are positive and one is four times the other or more (such axes are stepped by factors), else the arithmetic one.
+/// Where both values are whole the middle is, too: where it has to be rounded, all ways to round these axes down or up
+/// are tried, nearest to the middle first, until `make` makes a design, and then the arithmetic means if some were
+/// geometric. So axes that go together, such as two counts with a constant sum, find each other.
+///
+/// A gap is refused when its ends belong to different families, differ in an axis that is no number, when nothing that
+/// was tried is a design other than the two ends, or when the first that is one is there already.
 ///
 /// `points` are of all designs, less being better; `front` the indices of those on the frontier.
 Refinement refine_frontier(std::span<const Design> designs, std::span<const ObjectivePoint> points,
-                           std::span<const std::size_t> front, std::size_t objectives, std::size_t most);
+                           std::span<const std::size_t> front, std::size_t objectives, const RefinementRules& rules,
+                           const DesignMaker& make);
 
 }  // namespace millrace

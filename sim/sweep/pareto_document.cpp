@@ -26,13 +26,18 @@ Json hypervolume_json(const HypervolumeEstimate& volume) {
     json["value"] = finite(volume.value);
     json["mean"] = finite(volume.mean);
     json["half_width"] = volume.half_width ? Json(finite(*volume.half_width)) : Json();
+    if (volume.half_width) {
+        // No area is negative, though the interval of an estimate may reach there.
+        json["interval"] = {std::max(0.0, volume.mean - *volume.half_width),
+                            std::max(0.0, volume.mean + *volume.half_width)};
+    }
     if (!volume.note.empty()) {
         json["note"] = volume.note;
     }
     return json;
 }
 
-Json values_json(const std::vector<std::pair<std::string, std::string>>& values) {
+Json values_json(const AxisValues& values) {
     Json json = Json::object();
     for (const auto& [path, value] : values) {
         json[path] = Json::parse(value);
@@ -49,11 +54,14 @@ Json gap_json(const Sweep& sweep, const FrontierGap& gap) {
 
 Json refinement_json(const Sweep& sweep, const Refinement& refinement) {
     Json json;
+    json["most_added"] = sweep.most_added;
+    json["added"] =
+        std::count_if(sweep.designs.begin(), sweep.designs.end(), [](const Design& d) { return d.refined; });
     json["proposed"] = Json::array();
     for (const ProposedDesign& proposal : refinement.proposed) {
         Json entry = gap_json(sweep, proposal.gap);
-        entry["family"] = proposal.family;
-        entry["values"] = values_json(proposal.values);
+        entry["family"] = proposal.design.family;
+        entry["values"] = values_json(proposal.design.values);
         json["proposed"].push_back(std::move(entry));
     }
     json["refused"] = Json::array();
@@ -72,6 +80,7 @@ Json design_json(const Design& design, const ParetoDesign& result) {
     Json json;
     json["design"] = design.id;
     json["family"] = design.family;
+    json["refined"] = design.refined;
     json["values"] = values_json(design.values);
     json["set"] = design.set;
     json["base"] = design.base;
@@ -161,7 +170,7 @@ std::string pareto_csv(const Sweep& sweep, const ParetoReport& report) {
     const auto axes = union_of(sweep.designs, [](const Design& design) { return design.values; });
     auto metrics = union_of(report.designs, [](const ParetoDesign& design) { return design.metrics; });
     std::sort(metrics.begin(), metrics.end());
-    std::string text = "design,family";
+    std::string text = "design,family,refined";
     for (const std::string& axis : axes) {
         text += "," + csv_cell(axis);
     }
@@ -173,7 +182,7 @@ std::string pareto_csv(const Sweep& sweep, const ParetoReport& report) {
     for (std::size_t i = 0; i < sweep.designs.size(); ++i) {
         const Design& design = sweep.designs[i];
         const ParetoDesign& result = report.designs[i];
-        text += design.id + "," + csv_cell(design.family);
+        text += design.id + "," + csv_cell(design.family) + (design.refined ? ",true" : ",false");
         for (const std::string& axis : axes) {
             const auto value = std::find_if(design.values.begin(), design.values.end(),
                                             [&](const auto& entry) { return entry.first == axis; });

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "sim/pareto/adaptive_replication.h"
+#include "sim/sweep/sweep_growth.h"
 
 namespace millrace {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 ParetoDesign describe(const DesignRecord& record, std::span<const SweepObjective> objectives) {
     ParetoDesign design;
     design.replications = record.replications;
+    design.warmup_updates = record.warmup_updates;
     design.error = record.error.empty() ? missing_objective(record, objectives) : record.error;
     if (!design.error.empty()) {
         return design;
@@ -28,6 +30,7 @@ ParetoDesign describe(const DesignRecord& record, std::span<const SweepObjective
             continue;
         }
         Estimate& metric = design.metrics[key] = estimate(defined);
+        metric.half_width = without_rounding(metric.mean, metric.half_width);
         if (defined.size() < values.size()) {
             metric.note += (metric.note.empty() ? "" : "; ") + std::string("defined in ") +
                            std::to_string(defined.size()) + " of " + std::to_string(values.size()) + " replications";
@@ -100,7 +103,8 @@ ParetoReport pareto_report(const Sweep& sweep, std::span<const DesignRecord> rec
             }
         }
     }
-    report.refinement = refine_frontier(sweep.designs, points, front, sweep.objectives.size(), options.most_proposals);
+    report.refinement = refine_frontier(sweep.designs, points, front, sweep.objectives.size(),
+                                        {.most = options.most_proposals}, design_maker(sweep));
     return report;
 }
 

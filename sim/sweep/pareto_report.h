@@ -27,6 +27,7 @@ struct ParetoOptions {
 
 struct ParetoDesign {
     std::int64_t replications = 0;
+    std::int64_t warmup_updates = 0;
     std::map<std::string, Estimate> metrics;       ///< with 95 % half-widths
     std::map<std::string, std::string> undefined;  ///< metrics without any value, and why
     std::string error;                             ///< why it is compared with nothing; then there is no decision

@@ -8,6 +8,7 @@
 
 #include "sim/pareto/pareto_front.h"
 #include "sim/run/formulas.h"
+#include "sim/sweep/sweep_growth.h"
 
 namespace millrace {
 namespace {
@@ -49,6 +50,16 @@ std::vector<ReplicationBlock> cut_up(const Sweep& sweep, const std::vector<Repli
         }
     }
     return blocks;
+}
+
+/// Impossible designs have rows that say why, and these take nothing from the budget.
+ReplicationPlan plan_of(const Sweep& sweep) {
+    ReplicationPlan plan = sweep.replications;
+    if (plan.least < plan.most) {
+        plan.budget += plan.least * std::count_if(sweep.designs.begin(), sweep.designs.end(),
+                                                  [](const Design& design) { return !design.scenario; });
+    }
+    return plan;
 }
 
 void put_long_ones_first(const Sweep& sweep, std::vector<ReplicationBlock>& blocks) {
@@ -99,11 +110,12 @@ double expected_cost(const Scenario& scenario, std::int64_t replications) {
     return updates * per_update * static_cast<double>(replications);
 }
 
-SweepRounds::SweepRounds(const Sweep& sweep) : sweep_(sweep), progress_(sweep.designs.size()) {
-    round_.blocks = cut_up(sweep, next_blocks(progress_, sweep.replications));
+SweepRounds::SweepRounds(Sweep& sweep)
+    : sweep_(sweep), progress_(sweep.designs.size()), has_all_designs_(sweep.most_added == 0) {
+    round_.blocks = cut_up(sweep, next_blocks(progress_, plan_of(sweep)));
 }
 
-std::optional<Round> SweepRounds::open_round(const RowCollection& rows) {
+std::optional<Round> SweepRounds::open_round(RowCollection& rows) {
     const auto done = [&](const ReplicationBlock& block) { return is_done(sweep_, rows, block); };
     while (!round_.blocks.empty()) {
         if (!std::all_of(round_.blocks.begin(), round_.blocks.end(), done)) {
@@ -116,9 +128,17 @@ std::optional<Round> SweepRounds::open_round(const RowCollection& rows) {
         for (const ReplicationBlock& block : round_.blocks) {
             add_to(progress_[block.design], sweep_.objectives, *rows.find(block.design, block.first_replication));
         }
+        if (!has_all_designs_) {
+            // Before this point each design has its first replications and no more, so no row is missing.
+            std::vector<Design> wave = next_wave(sweep_, rows).value();
+            has_all_designs_ = wave.empty();
+            add_wave(sweep_, std::move(wave), rows);
+            progress_.resize(sweep_.designs.size());
+        }
         ++round_.number;
-        round_.blocks = cut_up(sweep_, next_blocks(progress_, sweep_.replications));
+        round_.blocks = cut_up(sweep_, next_blocks(progress_, plan_of(sweep_)));
     }
+    rows.refuse_waiting();
     if (static_cast<std::size_t>(round_.earlier_blocks) != rows.size()) {
         throw std::runtime_error("there are " + std::to_string(rows.size()) + " rows where the sweep plans " +
                                  std::to_string(round_.earlier_blocks) +

@@ -23,18 +23,21 @@ struct Round {
     std::size_t missing() const;
 };
 
-/// Goes from round to round as their rows come in.
+/// Goes from round to round as their rows come in: first `least` replications of the designs of the file, then of each
+/// wave of designs that the sweep adds (sweep_growth.h), then more for those that are not decided.
 class SweepRounds {
    public:
-    explicit SweepRounds(const Sweep& sweep);
+    /// Designs that the rows call for are added to `sweep`, which lacks them so far.
+    explicit SweepRounds(Sweep& sweep);
 
     /// The first round of which rows are missing; none when the sweep is complete. `rows` are those of the last call
     /// and more. Throws std::runtime_error when rows are there that no plan of this sweep would make.
-    std::optional<Round> open_round(const RowCollection& rows);
+    std::optional<Round> open_round(RowCollection& rows);
 
    private:
-    const Sweep& sweep_;
+    Sweep& sweep_;
     std::vector<DesignProgress> progress_;  ///< by design, after the rounds before this one
+    bool has_all_designs_;
     Round round_;
 };
 

@@ -9,16 +9,45 @@
 
 namespace millrace {
 
-RowCollection::RowCollection(const Sweep& sweep) : rows_(sweep.designs.size()) {
-    for (std::size_t i = 0; i < sweep.designs.size(); ++i) {
+namespace {
+
+[[noreturn]] void refuse_unknown(const BlockRow& row, const std::string& where) {
+    throw std::runtime_error(where + " has a row of the design " + row.design + ", which the sweep has not");
+}
+
+}  // namespace
+
+RowCollection::RowCollection(const Sweep& sweep) : may_grow_(sweep.most_added > 0) {
+    learn_designs(sweep);
+}
+
+void RowCollection::learn_designs(const Sweep& sweep) {
+    for (std::size_t i = rows_.size(); i < sweep.designs.size(); ++i) {
         design_by_id_[sweep.designs[i].id] = i;
+    }
+    rows_.resize(sweep.designs.size());
+    for (auto& [row, where] : std::exchange(waiting_, {})) {
+        add(std::move(row), where);
+    }
+}
+
+void RowCollection::refuse_waiting() const {
+    if (!waiting_.empty()) {
+        refuse_unknown(waiting_.front().first, waiting_.front().second);
     }
 }
 
 void RowCollection::add(BlockRow row, const std::string& where) {
     const auto design = design_by_id_.find(row.design);
     if (design == design_by_id_.end()) {
-        throw std::runtime_error(where + " has a row of the design " + row.design + ", which the sweep has not");
+        if (!may_grow_) {
+            refuse_unknown(row, where);
+        }
+        // Files are read again and again while others write them.
+        if (std::none_of(waiting_.begin(), waiting_.end(), [&](const auto& other) { return other.first == row; })) {
+            waiting_.emplace_back(std::move(row), where);
+        }
+        return;
     }
     const std::int64_t first = row.first_replication;
     const auto [there, added] = rows_[design->second].try_emplace(first, row);

@@ -65,6 +65,24 @@ nlohmann::json Family::resolved() const {
     return document;
 }
 
+void check_name(const ObjectReader& reader, const std::string& name) {
+    const JsonNode* node = reader.find("name");
+    if (node == nullptr || node->kind != JsonNode::Kind::string) {
+        return;  // reported
+    }
+    if (name.empty()) {
+        reader.report("name", "expected a name, found an empty string");
+    }
+    for (std::size_t i = 0; i < name.size(); ++i) {
+        const auto byte = static_cast<unsigned char>(name[i]);
+        const bool c1 = byte == 0xC2 && i + 1 < name.size() && static_cast<unsigned char>(name[i + 1]) < 0xA0;
+        if (byte < 0x20 || byte == 0x7F || c1) {
+            return reader.report("name", "a name is one line without control characters",
+                                 "tables and figures print it as it is");
+        }
+    }
+}
+
 std::optional<Family> FamilyReader::read(const JsonNode& node, const std::string& key) {
     const std::size_t faults_before = diagnostics_.count();
     const ObjectReader reader(node, key, "families", diagnostics_, sweep_vocabulary());
@@ -74,10 +92,7 @@ std::optional<Family> FamilyReader::read(const JsonNode& node, const std::string
     Family family;
     family.key = key;
     family.name = reader.text("name");
-    if (const JsonNode* name = node.find("name");
-        name != nullptr && name->kind == JsonNode::Kind::string && family.name.empty()) {
-        reader.report("name", "expected a name, found an empty string");
-    }
+    check_name(reader, family.name);
     const bool has_base = read_base(node, family);
     if (const JsonNode* set = node.find("set")) {
         read_set(*set, reader.path_to("set"), family);

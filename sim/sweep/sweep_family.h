@@ -47,6 +47,11 @@ struct Family {
     nlohmann::json resolved() const;
 };
 
+class ObjectReader;
+
+/// Reports a name of a sweep or a family that is empty or no single line.
+void check_name(const ObjectReader& reader, const std::string& name);
+
 /// Reads families one after the other, and the scenario files they are based on.
 class FamilyReader {
    public:
@@ -72,8 +77,27 @@ class FamilyReader {
     std::map<std::string, std::optional<std::pair<std::string, std::uint64_t>>> bases_;  ///< by file; none: it is bad
 };
 
-/// The designs of a family, all with `seed` unless it states its own. What makes the family as a whole wrong is
-/// reported.
+/// What every design of a family gets before the values of its axes: `seed`, unless it states its own, and its "set".
+std::vector<Change> fixed_changes(const Family& family, std::uint64_t seed);
+
+/// One value for each axis of a family, and what they make.
+struct Combination {
+    Design design;  ///< without a scenario when it is impossible
+    /// Whether it satisfies the constraints; else it is no design.
+    bool is_design = false;
+    bool was_decoded = false;               ///< `problems` are all that is wrong with it
+    std::vector<ScenarioProblem> problems;  ///< of an impossible one
+    std::vector<bool> holds;                ///< by constraint
+    /// A constraint that makes no sense of it, by index. What an earlier constraint excludes is not asked to make sense
+    /// to a later one.
+    std::optional<std::pair<std::size_t, ConstraintError>> fault;
+};
+
+/// `fixed` are the family's fixed_changes().
+Combination combine(const Family& family, const std::vector<Change>& fixed, AxisValues values);
+
+/// The designs of a family, all with `seed` unless it states its own. What makes the family as a whole wrong, or is
+/// wrong with one value of an axis whatever the others are, is reported.
 std::vector<Design> designs_of(const Family& family, std::uint64_t seed, Diagnostics& diagnostics);
 
 }  // namespace millrace

@@ -46,18 +46,19 @@ class SweepDecoder {
         if (root_.kind == JsonNode::Kind::object) {
             static_cast<void>(reader.text("$schema"));
             sweep_.name = reader.text("name");
-            if (reader.find("name") != nullptr && sweep_.name.empty() && diagnostics_.clean("name")) {
-                reader.report("name", "expected a name, found an empty string");
-            }
+            check_name(reader, sweep_.name);
             sweep_.description = reader.text("description");
             read_objectives();
             read_replications(reader);
+            read_refinement();
             read_families();
             check_needs();
             check_budget();
         }
         throw_problems();
         sweep_.resolved_json = resolved();
+        sweep_.common_seed = common_seed();
+        sweep_.families = std::make_shared<const std::vector<Family>>(std::move(families_));
         return std::move(sweep_);
     }
 
@@ -115,6 +116,17 @@ class SweepDecoder {
         } else if (node != nullptr) {
             plan.least = root.whole("replications", 1, most_replications);
             plan.most = plan.least;
+        }
+    }
+
+    void read_refinement() {
+        const JsonNode* node = root_.find("refine");
+        if (node == nullptr) {
+            return;
+        }
+        const ObjectReader reader(*node, "refine", "refine", diagnostics_, sweep_vocabulary());
+        if (node->kind == JsonNode::Kind::object) {
+            sweep_.most_added = reader.whole("designs", 1, most_combinations);
         }
     }
 
@@ -216,13 +228,16 @@ class SweepDecoder {
         if (plan.budget == 0 || !diagnostics_.empty() || !file_problems_.empty()) {
             return;
         }
-        const auto possible = std::count_if(sweep_.designs.begin(), sweep_.designs.end(),
-                                            [](const Design& design) { return design.scenario.has_value(); });
-        if (plan.budget < plan.least * possible) {
+        const auto designs =
+            sweep_.most_added + std::count_if(sweep_.designs.begin(), sweep_.designs.end(),
+                                              [](const Design& design) { return design.scenario.has_value(); });
+        if (plan.budget < plan.least * designs) {
             diagnostics_.report(root_.find("replications")->find("budget")->value_place, "replications.budget",
-                                "expected at least " + std::to_string(plan.least * possible) +
+                                "expected at least " + std::to_string(plan.least * designs) +
                                     ", which is \"least\" = " + std::to_string(plan.least) + " for each of " +
-                                    std::to_string(possible) + " designs, found " + std::to_string(plan.budget));
+                                    std::to_string(designs) + " designs" +
+                                    (sweep_.most_added == 0 ? "" : ", those of \"refine\" included") + ", found " +
+                                    std::to_string(plan.budget));
         }
         if (plan.least == plan.most) {
             sweep_.replications.budget = 0;  // nothing to share out
@@ -260,6 +275,9 @@ class SweepDecoder {
             document["replications"] = plan.least;
         } else {
             document["replications"] = {{"least", plan.least}, {"most", plan.most}, {"budget", plan.budget}};
+        }
+        if (sweep_.most_added > 0) {
+            document["refine"] = {{"designs", sweep_.most_added}};
         }
         return document.dump();
     }

@@ -243,8 +243,9 @@ SweepOutcome run_sweep(const Sweep& sweep, const std::string& folder, const Swee
         return work != nullptr ? work->any(here) : here;
     };
     RowFile file(folder + "/" + rows_file_name(options));
-    RowCollection rows(sweep);
-    SweepRounds plan(sweep);
+    Sweep grown = sweep;  // to which designs may be added
+    RowCollection rows(grown);
+    SweepRounds plan(grown);
     SweepOutcome outcome;
     for (bool first = true;; first = false) {
         // Every rank's rows are on disk, since it has been here after its last round; and no rank adds rows before all
@@ -253,10 +254,13 @@ SweepOutcome run_sweep(const Sweep& sweep, const std::string& folder, const Swee
         if (first || work != nullptr || options.shards > 1) {
             read_rows(folder, rows);
         }
+        outcome.open = plan.open_round(rows);
         if (first) {
             outcome.blocks_before = static_cast<std::int64_t>(rows.size());
+            if (options.begun) {
+                options.begun(outcome.blocks_before);
+            }
         }
-        outcome.open = plan.open_round(rows);
         if (outcome.interrupted || !outcome.open) {
             break;
         }
@@ -267,7 +271,7 @@ SweepOutcome run_sweep(const Sweep& sweep, const std::string& folder, const Swee
         if (blocks.empty()) {
             break;
         }
-        RoundRunner(sweep, options, outcome.open->number, std::move(blocks), rows, file).run(outcome);
+        RoundRunner(grown, options, outcome.open->number, std::move(blocks), rows, file).run(outcome);
     }
     return outcome;
 }

@@ -41,6 +41,8 @@ struct SweepRunOptions {
     std::int64_t shard = 1;                        ///< of `shards`, counted from 1: only every shards-th block is run
     std::int64_t shards = 1;
     const SharedWork* work = nullptr;  ///< none: this process is alone
+    /// Called once, with the number of rows that are there already.
+    std::function<void(std::int64_t)> begun = nullptr;
     /// Called from the caller's thread about ten times a second.
     std::function<void(const SweepProgress&)> progress = nullptr;
     /// Simulates the replications of one block, with one thread; called from several threads at once. Designs that have

@@ -89,7 +89,8 @@ const Vocabulary& sweep_vocabulary() {
            {"description", defaulted, R"("")"},
            {"families", required},
            {"objectives", required},
-           {"replications", defaulted, "10"}}},
+           {"replications", defaulted, "10"},
+           {"refine", optional}}},
          {"families",
           "",
           {{"name", required},
@@ -107,7 +108,8 @@ const Vocabulary& sweep_vocabulary() {
          {"families.axes.range", "", {{"from", required}, {"to", required}, {"step", defaulted, "1"}}},
          {"families.axes.log_range", "", {{"from", required}, {"to", required}, {"count", required}}},
          {"objectives", "", {{"metric", required}, {"goal", required}}},
-         {"replications", "", {{"least", required}, {"most", required}, {"budget", required}}}},
+         {"replications", "", {{"least", required}, {"most", required}, {"budget", required}}},
+         {"refine", "", {{"designs", required}}}},
         keys_of_a_scenario());
     return vocabulary;
 }

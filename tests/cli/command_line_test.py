@@ -316,7 +316,7 @@ class Scenarios(CommandLineTest):
 
     def test_validate_counts_designs_and_names_the_impossible_and_the_repeated(self):
         self.write("base.json", SMALL)
-        family = {"name": "a", "base": "base.json", "axes": [{"path": "workers.count", "values": [4, 0, 5]}]}
+        family = {"name": "a", "base": "base.json", "axes": [{"path": "horizon.updates", "values": [60, 12, 80]}]}
         sweep = {
             "name": "few",
             "families": [family, {"name": "b", "base": "base.json"}],
@@ -327,14 +327,15 @@ class Scenarios(CommandLineTest):
         self.assertEqual(err, "")
         lines = out.splitlines()
         self.assertEqual(lines[0], f"{file}: ok (few), 3 designs, 1 impossible")
-        self.assertEqual(lines[1], "  impossible: a, workers.count=0: workers.count: expected a whole number of at "
-                                   "least 1, found 0")
+        self.assertEqual(lines[1], "  impossible: a, horizon.updates=12: horizon.warmup_updates: a warm-up of 12 "
+                                   "leaves nothing of 12 updates to measure")
         self.assertIn('The family "b" repeats 1 design, which is left out: ', lines[2])
         self.assertEqual(len(lines), 3)
         resolved = json.loads(self.call("validate", "--resolved", file)[0])
         self.assertEqual(resolved["families"][0]["base"], json.loads(SMALL))
         self.refused("validate", file, "--set", "families.0.axes.0.values=[0]", code=3,
-                     says="--set families.0.axes.0.values=[0]: error: families.0.axes: ")
+                     says="--set families.0.axes.0.values=[0]: error: families.0.axes.0.values.0: horizon.updates: "
+                          "expected a whole number of at least 1, found 0")
         self.refused("run", file, code=3, says='"millrace sweep" runs it')
 
     def test_shipped_scenarios_are_valid(self):

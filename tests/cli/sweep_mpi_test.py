@@ -3,6 +3,7 @@
 
 Exits with 77, which ctest takes for skipped, where millrace was built without MPI.
 """
+import json
 import os
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import time
 
 from case import LONGEST_S, MILLRACE, main
-from sweep_case import DESIGNS, SweepCase
+from sweep_case import DESIGNS, SWEEP, SweepCase
 
 MPIEXEC = sys.argv.pop(3) if len(sys.argv) > 3 else ""
 ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -38,6 +39,13 @@ class Ranks(SweepCase):
         self.on_ranks(3, "out", "--jobs", "2", "--quiet", file="adaptive.json")
         self.assertEqual(self.merged("out"), self.expected("adaptive.json"))
 
+    def test_designs_that_are_added_are_the_same_on_all_ranks(self):
+        refined = {**SWEEP, "families": SWEEP["families"][:1], "refine": {"designs": 4}}
+        self.write("refined.json", json.dumps(refined))
+        self.on_ranks(3, "out", "--quiet", file="refined.json")
+        self.assertEqual(self.merged("out"), self.expected("refined.json"))
+        self.assertGreater(self.rows("out"), 9, "nothing was added")
+
     def test_what_ranks_have_done_is_kept(self):
         process = self.start("out", "--quiet", "--set", "families.0.set={\"horizon.updates\":60000}",
                              command=[MPIEXEC, "-n", "2"], env=ENVIRONMENT)
@@ -62,7 +70,8 @@ class Ranks(SweepCase):
         _, err = self.on_ranks(2, "out", "--shard", "1/2", expect=2)
         self.assertEqual(err.count("share the work anyway"), 1, err)
         # One rank alone cannot write its rows.
-        (self.directory / "out" / "runs-rank-1-of-2.jsonl").mkdir(parents=True)
+        self.sweep("out", "--quiet", "--shard", "1/5")
+        (self.directory / "out" / "runs-rank-1-of-2.jsonl").mkdir()
         _, err = self.on_ranks(2, "out", expect=1)
         self.assertIn("error on rank 1: cannot write", err)
 

@@ -55,6 +55,29 @@ class Threads(SweepCase):
         self.assertEqual(manifest["sweep_hash"], json.loads(self.read("out/sweep.json"))["sweep_hash"])
 
 
+    def test_a_folder_of_something_else_is_left_alone(self):
+        (self.directory / "out").mkdir()
+        self.write("out/runs.jsonl", "somebody else's\n")
+        self.refused("sweep", "sweep.json", "--out", "out", code=2, says=["not empty", "runs.jsonl", "no sweep.json"])
+        self.assertEqual(self.read("out/runs.jsonl"), b"somebody else's\n")
+        self.assertEqual(sorted(path.name for path in (self.directory / "out").iterdir()), ["runs.jsonl"])
+        # An empty one will do, and what a process left that ended while it began.
+        (self.directory / "empty").mkdir()
+        self.write("empty/sweep.json.part4711", "{")
+        self.sweep("empty", "--quiet")
+        self.assertEqual(self.merged("empty"), self.expected())
+
+    def test_it_says_what_it_begins_unless_it_is_to_be_quiet(self):
+        _, err = self.sweep("out")
+        self.assertIn("Sweeping 11 designs, 4 replications of each; 0 rows are in out already.", err)
+        _, err = self.sweep("out")
+        self.assertIn("; 11 rows are in out already.", err)
+        _, err = self.sweep("out", "--quiet")
+        self.assertNotIn("Sweeping", err)
+        _, err = self.sweep("adaptive", file="adaptive.json")
+        self.assertIn("Sweeping 11 designs, 3 to 20 replications of each, at most 100 in all;", err)
+
+
 class Interrupted(SweepCase):
     def test_kills_at_any_instant_lose_nothing(self):
         expected = self.expected()

@@ -22,6 +22,27 @@ TEST_CASE("the hypervolume of one design is a product of means, with the interva
     CHECK(*volume.half_width == doctest::Approx(0.5 * *mean.half_width));
 }
 
+TEST_CASE("a hypervolume is not negative, and an interval that reaches below 0 says that it is cut there") {
+    // Hardly better than the reference, with much noise.
+    const ObjectiveSamples design{{{0.2, 1.7, 0.9, 1.1}, {0.9, 0.9, 0.9, 0.9}}};
+    const HypervolumeEstimate volume = estimate_hypervolume({&design, 1}, {1.0, 1.0, 0.0}, 0.95);
+    CHECK(volume.mean >= 0.0);
+    REQUIRE(volume.half_width);
+    CHECK(volume.mean < *volume.half_width);
+    CHECK(volume.note.find("cut at 0") != std::string::npos);
+    const ObjectiveSamples good{{{0.2, 0.21, 0.19, 0.2}, {0.1, 0.1, 0.1, 0.1}}};
+    CHECK(estimate_hypervolume({&good, 1}, {1.0, 1.0, 0.0}, 0.95).note.empty());
+}
+
+TEST_CASE("a half-width that is rounding alone is 0") {
+    const std::vector<double> equal(20, 0.31847133757961783);
+    CHECK(*without_rounding(3.2, 8e-17) == 0.0);
+    CHECK(*without_rounding(estimate(equal).mean, estimate(equal).half_width) == 0.0);
+    CHECK(*without_rounding(3.2, 1e-9) == 1e-9);
+    CHECK(*without_rounding(0.0, 1e-20) == 1e-20);
+    CHECK_FALSE(without_rounding(3.2, std::nullopt));
+}
+
 namespace {
 
 struct Quality {

@@ -61,14 +61,23 @@ std::vector<BlockRow> small_rows() {
     return rows;
 }
 
+RowCollection collection(const Sweep& sweep, const std::vector<BlockRow>& rows) {
+    RowCollection result(sweep);
+    for (const BlockRow& row : rows) {
+        result.add(row, "merged.jsonl");
+    }
+    return result;
+}
+
 ParetoReport report_of(const Sweep& sweep, const std::vector<BlockRow>& rows, ParetoOptions options = {}) {
-    return pareto_report(sweep, collect_records(sweep, rows, "merged.jsonl"), options);
+    return pareto_report(sweep, collect_records(sweep, collection(sweep, rows), "merged.jsonl"), options);
 }
 
 std::string complaint(const std::vector<BlockRow>& rows) {
     try {
-        collect_records(small_sweep(), rows, "merged.jsonl");
-    } catch (const ScenarioError& error) {
+        const Sweep sweep = small_sweep();
+        collect_records(sweep, collection(sweep, rows), "merged.jsonl");
+    } catch (const std::runtime_error& error) {
         return error.what();
     }
     return "";
@@ -112,7 +121,8 @@ TEST_CASE("the document says of every design where it stands and why") {
     CHECK_FALSE(designs[3].contains("membership"));
     CHECK(designs[4]["error"] ==
           "the objective replay/mean has no value in 1 of 4 replications: no rollout was generated after the warm-up");
-    CHECK(json["refinement"]["proposed"][0]["values"]["store.capacity"] == 128);
+    // A sweep that was put together by hand cannot make designs.
+    CHECK(json["refinement"]["refused"][0]["reason"] == "the sweep has no families to make designs of");
 }
 
 TEST_CASE("the default reference lies beyond the worst means, also of what is maximized") {
@@ -138,10 +148,10 @@ TEST_CASE("the table in CSV has one row per design") {
     const Sweep sweep = small_sweep();
     const std::string csv = pareto_csv(sweep, report_of(sweep, small_rows()));
     CHECK(
-        csv.starts_with("design,family,store.capacity,store.kind,replications,membership,on_front,error,"
+        csv.starts_with("design,family,refined,store.capacity,store.kind,replications,membership,on_front,error,"
                         "compute/gamma,compute/gamma:half_width,replay/mean,replay/mean:half_width\n" +
-                        id(0) + ",buffer,64,replay_buffer,4,in,true,,1.0,0.0,2.25,"));
-    CHECK(csv.find("\n" + id(3) + ",no buffer,4096,replay_buffer,0,,,a batch can never fill,,,,\n") !=
+                        id(0) + ",buffer,false,64,replay_buffer,4,in,true,,1.0,0.0,2.25,"));
+    CHECK(csv.find("\n" + id(3) + ",no buffer,false,4096,replay_buffer,0,,,a batch can never fill,,,,\n") !=
           std::string::npos);
     CHECK(std::count(csv.begin(), csv.end(), '\n') == 6);
 }
@@ -150,13 +160,13 @@ TEST_CASE("rows that do not fit the sweep are refused") {
     std::vector<BlockRow> rows = small_rows();
     CHECK(complaint(rows).empty());
     rows[0].design = "ffffffffffffffff";
-    CHECK(complaint(rows) == "merged.jsonl: error: the sweep has no design ffffffffffffffff");
+    CHECK(complaint(rows) == "merged.jsonl has a row of the design ffffffffffffffff, which the sweep has not");
     rows = small_rows();
     rows.erase(rows.begin());
     CHECK(complaint(rows).find("starts with replication 2 where 0 is next") != std::string::npos);
     rows = small_rows();
-    rows.push_back(rows[0]);
-    CHECK(complaint(rows).find("starts with replication 0 where 2 is next") != std::string::npos);
+    rows[1].first_replication = 1;
+    CHECK(complaint(rows).find("starts with replication 1 where 2 is next") != std::string::npos);
     rows = small_rows();
     rows.pop_back();
     const Sweep sweep = small_sweep();
@@ -166,10 +176,11 @@ TEST_CASE("rows that do not fit the sweep are refused") {
 TEST_CASE("an optional metric keeps its place among replications") {
     std::vector<BlockRow> rows = {row(0, 0, {1.0, 1.0}, {2.0, 2.5}), row(0, 2, {1.0, 1.0}, {2.25, 2.25})};
     rows[1].metrics["last_use/mean"] = {7.0, 8.0};
-    const DesignRecord record = collect_records(small_sweep(), rows, "merged.jsonl")[0];
+    const Sweep sweep = small_sweep();
+    const DesignRecord record = collect_records(sweep, collection(sweep, rows), "merged.jsonl")[0];
     CHECK(record.metrics.at("last_use/mean") ==
           std::vector<std::optional<double>>{std::nullopt, std::nullopt, 7.0, 8.0});
     std::swap(rows[0].metrics, rows[1].metrics);
-    CHECK(collect_records(small_sweep(), rows, "merged.jsonl")[0].metrics.at("last_use/mean") ==
+    CHECK(collect_records(sweep, collection(sweep, rows), "merged.jsonl")[0].metrics.at("last_use/mean") ==
           std::vector<std::optional<double>>{7.0, 8.0, std::nullopt, std::nullopt});
 }

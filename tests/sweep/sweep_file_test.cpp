@@ -84,6 +84,7 @@ TEST_CASE("every good and every shipped sweep decodes, and its resolved form dec
         CHECK(again.description == sweep.description);
         CHECK(again.objectives.size() == sweep.objectives.size());
         CHECK(again.replications.budget == sweep.replications.budget);
+        CHECK(again.most_added == sweep.most_added);
         CHECK(sweep.resolved_json.find('\n') == std::string::npos);
         CHECK(sweep.resolved_json.find("$schema") == std::string::npos);
         std::set<std::string> ids;
@@ -206,14 +207,60 @@ TEST_CASE("a default that depends on another key follows the axis, in the resolv
 }
 
 TEST_CASE("an impossible design says why on one line and does not stop the others") {
-    const Sweep sweep =
-        sweep_of("without_replacement", R"("axes": [{"path": "store.capacity", "values": [8, 64, "x"]}])");
-    REQUIRE(sweep.designs.size() == 3);
+    const Sweep sweep = sweep_of("without_replacement", R"("axes": [{"path": "store.capacity", "values": [8, 64]}])");
+    REQUIRE(sweep.designs.size() == 2);
     CHECK_FALSE(sweep.designs[0].scenario);
     CHECK(sweep.designs[0].error.starts_with("store.capacity: "));
     CHECK(sweep.designs[1].scenario);
     CHECK(sweep.designs[1].error.empty());
-    CHECK(sweep.designs[2].error == "store.capacity: expected a whole number of at least 1, found \"x\"");
+}
+
+TEST_CASE("a value that no scenario can have is an error at its place, however many designs have it") {
+    const auto problems = corpus::problems_of([] {
+        sweep_of("without_replacement", R"("axes": [{"path": "store.capacity", "values": [8, 64, "x", -1]},
+                                                    {"path": "workers.count", "range": {"from": 0, "to": 3}}],
+                                           "constraints": ["store.capacity >= 0"])");
+    });
+    REQUIRE(problems.size() == 3);
+    CHECK(problems[0].key == "families.0.axes.0.values.2");
+    CHECK(problems[0].message == "store.capacity: expected a whole number of at least 1, found \"x\"");
+    CHECK(problems[0].hint == "numbers stand without quotes");
+    CHECK(problems[1].key == "families.0.axes.0.values.3");  // though its constraint excludes it
+    CHECK(problems[1].message == "store.capacity: expected a whole number of at least 1, found -1");
+    CHECK(problems[2].key == "families.0.axes.1.range");
+}
+
+TEST_CASE("an axis may be good for some values of another one only") {
+    // With a queue there is no eviction: error rows, not an error.
+    const Sweep sweep = sweep_of("minimal", R"("axes": [
+        {"path": "store", "values": [{"kind": "replay_buffer", "capacity": 64}, {"kind": "transfer_queue", "capacity": 64}]},
+        {"path": "store.eviction", "values": [{"kind": "fifo"}]}])");
+    REQUIRE(sweep.designs.size() == 2);
+    CHECK(sweep.designs[0].scenario);
+    CHECK_FALSE(sweep.designs[1].scenario);
+}
+
+TEST_CASE("when all designs are impossible each reason is told once, with its count and first design") {
+    const auto problems = corpus::problems_of([] {
+        sweep_of("without_replacement", R"("set": {"horizon.warmup_updates": 10},
+            "axes": [{"zip": [{"path": "store.capacity", "values": [8, 9, 10, 64]},
+                              {"path": "horizon.updates", "values": [50, 50, 50, 10]}]}])");
+    });
+    REQUIRE(problems.size() == 1);
+    CHECK(problems[0].key == "families.0.axes.0.zip.0.values.0");
+    CHECK(problems[0].message.find("all 4 designs of the family are impossible: 3 by store.capacity: ") == 0);
+    CHECK(problems[0].message.find(
+              "(the first: store.capacity=8, horizon.updates=50); 1 by horizon.warmup_updates: ") != std::string::npos);
+}
+
+TEST_CASE("designs may be asked for in gaps of the frontier") {
+    const Sweep sweep = good("refined");
+    CHECK(sweep.most_added == 6);
+    CHECK(sweep.designs.size() == 4);  // none is there before its neighbours have run
+    CHECK(decode_resolved_sweep(sweep.resolved_json, "sweep.json").most_added == 6);
+    // Of a sweep that asks for none, the resolved form is what it was before there was anything to ask for.
+    CHECK(good("small").most_added == 0);
+    CHECK(good("small").resolved_json.find("refine") == std::string::npos);
 }
 
 TEST_CASE("designs that stand there already are left out with a warning") {

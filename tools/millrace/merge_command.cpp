@@ -68,9 +68,10 @@ void say_what_is_missing(const std::string& folder, const Sweep& sweep, const Ro
     }
     const std::size_t missing = round.missing();
     if (round.number > 1 && missing == round.blocks.size()) {
+        const bool refining = sweep.designs[*designs.begin()].refined && round.blocks.front().first_replication == 0;
         std::cerr << "Another round is needed, of " << missing << " blocks for " << designs.size()
-                  << " designs that are not decided yet (round " << round.number << "; " << round.earlier_blocks
-                  << " blocks are done). ";
+                  << (refining ? " designs added in gaps of the frontier" : " designs that are not decided yet")
+                  << " (round " << round.number << "; " << round.earlier_blocks << " blocks are done). ";
     } else {
         std::cerr << missing << " of " << round.blocks.size() << " blocks are missing, of " << designs.size() << " of "
                   << sweep.designs.size() << " designs";
@@ -89,7 +90,7 @@ void say_what_is_missing(const std::string& folder, const Sweep& sweep, const Ro
 }  // namespace
 
 int merge_command(const MergeOptions& options) {
-    const Sweep sweep = read_sweep_folder(options.folder);
+    Sweep sweep = read_sweep_folder(options.folder);
     RowCollection rows(sweep);
     read_rows(options.folder, rows);
     const std::optional<Round> open = SweepRounds(sweep).open_round(rows);
@@ -97,6 +98,9 @@ int merge_command(const MergeOptions& options) {
         say_what_is_missing(options.folder, sweep, *open);
         if (!options.partial) {
             return exit_failed;
+        }
+        if (rows.waiting() > 0) {
+            std::cerr << rows.waiting() << " rows are left out: which designs they are of follows from missing ones.\n";
         }
     }
     write_merged_rows(options.folder, rows);

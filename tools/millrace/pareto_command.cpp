@@ -1,16 +1,19 @@
 #include "tools/millrace/pareto_command.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
+#include <utility>
 #include <vector>
 
 #include "sim/scenario/input_file.h"
 #include "sim/sweep/pareto_document.h"
 #include "sim/sweep/sweep_file.h"
+#include "sim/sweep/sweep_growth.h"
 #include "sim/sweep/sweep_rows.h"
 #include "tools/millrace/pareto_table.h"
 #include "tools/millrace/safe_file.h"
@@ -36,17 +39,15 @@ SweepFolder read_folder(const std::string& folder) {
     result.sweep = read_sweep_folder(folder);
     result.hash = sweep_hash(result.sweep);
     // From the rows themselves where they are: merged.jsonl may be older.
-    RowCollection collection(result.sweep);
-    read_rows(folder, collection);
-    std::vector<BlockRow> rows;
-    if (collection.size() > 0) {
-        for (std::size_t design = 0; design < result.sweep.designs.size(); ++design) {
-            for (const auto& [first_replication, row] : collection.of(design)) {
-                rows.push_back(row);
-            }
+    RowCollection rows(result.sweep);
+    read_rows(folder, rows);
+    if (rows.size() == 0) {
+        for (BlockRow& row : read_block_rows(read_input_file(rows_file), rows_file, TornLine::is_an_error).rows) {
+            rows.add(std::move(row), rows_file);
         }
-    } else {
-        rows = read_block_rows(read_input_file(rows_file), rows_file, TornLine::is_an_error).rows;
+    }
+    if (!grow(result.sweep, rows) && rows.waiting() > 0) {
+        std::cerr << rows.waiting() << " rows are left out: which designs they are of follows from missing ones.\n";
     }
     result.records = collect_records(result.sweep, rows, rows_file);
     return result;
@@ -101,7 +102,9 @@ void write_scenarios(const std::string& folder, const Sweep& sweep, const Pareto
         const Design& design = sweep.designs[i];
         if (is_of_interest(report.designs[i]) && design.scenario) {
             auto scenario = nlohmann::ordered_json::parse(design.scenario->resolved_json);
-            scenario["replications"] = report.designs[i].replications;  // as many as its numbers are of
+            // As its numbers were made: so many replications, and the warm-up that was found for the first of them.
+            scenario["replications"] = report.designs[i].replications;
+            scenario["horizon"]["warmup_updates"] = report.designs[i].warmup_updates;
             write_file(folder + "/" + frontier_file(design), scenario.dump(2) + "\n");
         }
     }
@@ -117,6 +120,13 @@ int pareto_command(const ParetoCommandOptions& options) {
         pareto.reference = reference_point(options.reference, folder.sweep);
     }
     const ParetoReport report = pareto_report(folder.sweep, folder.records, pareto);
+    if (std::none_of(report.designs.begin(), report.designs.end(),
+                     [](const ParetoDesign& design) { return design.decision.compared; })) {
+        std::cerr << "millrace: error: there is no frontier, for none of the " << report.designs.size()
+                  << " designs of " << options.folder << " can be compared.\n"
+                  << failures_text(folder.sweep, report);
+        return exit_failed;
+    }
     const std::string json = pareto_json(folder.sweep, folder.hash, report);
     write_scenarios(options.folder, folder.sweep, report);
     write_file(options.folder + "/pareto.json", json);

@@ -16,7 +16,8 @@ struct ParetoCommandOptions {
 
 /// Reads DIR/sweep.json and DIR/merged.jsonl; writes DIR/pareto.json and, for each design that is on the front of the
 /// means or undecided, a scenario DIR/frontier/<id>.json that `millrace run` takes (those of an earlier call that are
-/// no longer among them are removed); prints the frontier. Returns an exit code.
+/// no longer among them are removed); prints the frontier. Writes nothing and fails when no design has values to
+/// compare. Returns an exit code.
 int pareto_command(const ParetoCommandOptions& options);
 
 }  // namespace millrace

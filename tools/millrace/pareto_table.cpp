@@ -80,9 +80,10 @@ std::string frontier_rows(const Sweep& sweep, const ParetoReport& report) {
         }
         const bool decided = design.decision.membership == Membership::in;
         row.push_back(std::to_string(design.replications));
-        row.push_back(decided                          ? "in"
-                      : design.decision.leads_by_means ? "undecided, on by means"
-                                                       : "undecided, off by means");
+        row.push_back(std::string(decided                          ? "in"
+                                  : design.decision.leads_by_means ? "undecided, on by means"
+                                                                   : "undecided, off by means") +
+                      (sweep.designs[i].refined ? ", refined" : ""));
         rows.push_back(std::move(row));
     }
     return aligned(rows);
@@ -107,7 +108,18 @@ std::string hypervolume_rows(const Sweep& sweep, const ParetoReport& report) {
     return text + aligned(rows);
 }
 
-std::string failures(const Sweep& sweep, const ParetoReport& report) {
+std::string proposals(const Sweep& sweep, const Refinement& refinement) {
+    std::string text;
+    for (const ProposedDesign& proposal : refinement.proposed) {
+        text += "  " + proposal.design.family + ": " + values_text(proposal.design.values) + ", between " +
+                sweep.designs[proposal.gap.from].id + " and " + sweep.designs[proposal.gap.to].id + "\n";
+    }
+    return text.empty() ? "" : "\nThe widest gaps of the frontier would be halved by\n" + text;
+}
+
+}  // namespace
+
+std::string failures_text(const Sweep& sweep, const ParetoReport& report) {
     constexpr int most_shown = 5;
     std::string text;
     int count = 0;
@@ -117,25 +129,8 @@ std::string failures(const Sweep& sweep, const ParetoReport& report) {
                     report.designs[i].error + "\n";
         }
     }
-    if (count > most_shown) {
-        text += "  and " + std::to_string(count - most_shown) + " more; all are in pareto.json\n";
-    }
-    return count == 0 ? "" : "\nNot compared, " + std::to_string(count) + " designs:\n" + text;
+    return text + (count > most_shown ? "  and " + std::to_string(count - most_shown) + " more\n" : "");
 }
-
-std::string proposals(const Sweep& sweep, const Refinement& refinement) {
-    std::string text;
-    for (const ProposedDesign& proposal : refinement.proposed) {
-        text += "  " + proposal.family + ": " + values_text(proposal.values) + ", between " +
-                sweep.designs[proposal.gap.from].id + " and " + sweep.designs[proposal.gap.to].id + "\n";
-    }
-    return text.empty()
-               ? ""
-               : "\nThe widest gaps of the frontier would be halved by (the sweep's constraints not considered)\n" +
-                     text;
-}
-
-}  // namespace
 
 std::string pareto_table(const Sweep& sweep, const ParetoReport& report) {
     std::size_t count[3] = {0, 0, 0};
@@ -145,9 +140,12 @@ std::string pareto_table(const Sweep& sweep, const ParetoReport& report) {
         }
     }
     const auto of = [&](Membership membership) { return std::to_string(count[static_cast<std::size_t>(membership)]); };
-    std::string text = sweep.name + ": " + std::to_string(sweep.designs.size()) + " designs; on the frontier " +
-                       of(Membership::in) + ", not on it " + of(Membership::out) + ", undecided " +
-                       of(Membership::undecided) + "\n";
+    const auto added =
+        std::count_if(sweep.designs.begin(), sweep.designs.end(), [](const Design& design) { return design.refined; });
+    std::string text = sweep.name + ": " + std::to_string(sweep.designs.size()) + " designs" +
+                       (added == 0 ? "" : ", " + std::to_string(added) + " of them refined from gaps of the frontier") +
+                       "; on the frontier " + of(Membership::in) + ", not on it " + of(Membership::out) +
+                       ", undecided " + of(Membership::undecided) + "\n";
     if (count[0] + count[1] > 0) {
         text += "With a probability of " + number(100.0 * report.confidence, 6) + " % all of this is right";
         const std::size_t compared = count[0] + count[1] + count[2];
@@ -160,7 +158,12 @@ std::string pareto_table(const Sweep& sweep, const ParetoReport& report) {
         text += frontier_rows(sweep, report) + "\n";
     }
     text += hypervolume_rows(sweep, report);
-    return text + failures(sweep, report) + proposals(sweep, report.refinement);
+    const std::string failures = failures_text(sweep, report);
+    if (!failures.empty()) {
+        const std::size_t failed = sweep.designs.size() - count[0] - count[1] - count[2];
+        text += "\nNot compared, " + std::to_string(failed) + " designs (all are in pareto.json):\n" + failures;
+    }
+    return text + proposals(sweep, report.refinement);
 }
 
 }  // namespace millrace

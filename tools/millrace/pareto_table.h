@@ -11,4 +11,8 @@ namespace millrace {
 /// their axes, objectives with 95 % half-widths and membership; hypervolumes; what failed; which designs to try next.
 std::string pareto_table(const Sweep& sweep, const ParetoReport& report);
 
+/// Designs that are not compared with the others, one a line with the reason, the first of many; empty when there are
+/// none.
+std::string failures_text(const Sweep& sweep, const ParetoReport& report);
+
 }  // namespace millrace

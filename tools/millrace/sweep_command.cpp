@@ -9,14 +9,15 @@
 #include "sim/scenario/diagnostics.h"
 #include "sim/sweep/row_collection.h"
 #include "sim/sweep/sweep_file.h"
+#include "sim/sweep/sweep_growth.h"
 #include "sim/sweep/sweep_runner.h"
 #include "tools/millrace/interrupt.h"
 #include "tools/millrace/manifest.h"
-#include "tools/millrace/progress_line.h"
 #include "tools/millrace/ranks.h"
 #include "tools/millrace/safe_file.h"
 #include "tools/millrace/sweep_folder.h"
 #include "tools/millrace/sweep_learning.h"
+#include "tools/millrace/sweep_progress.h"
 
 namespace millrace {
 namespace {
@@ -26,15 +27,11 @@ bool has_learners(const Sweep& sweep) {
                        [](const Design& design) { return design.scenario && design.scenario->learner; });
 }
 
-std::string progress_remark(const SweepProgress& progress) {
-    return (progress.round > 1 ? "round " + std::to_string(progress.round) + ", " : "") +
-           std::to_string(progress.blocks_left) + " blocks to begin";
-}
-
 /// merged.jsonl, and a line that says so. Returns the exit code: a sweep of which no design could be run has failed.
-int merge_all(const Sweep& sweep, const std::string& folder) {
+int merge_all(Sweep sweep, const std::string& folder) {
     RowCollection rows(sweep);
     read_rows(folder, rows);
+    grow(sweep, rows);
     write_merged_rows(folder, rows);
     std::int64_t replications = 0;
     std::int64_t failed = 0;
@@ -133,8 +130,9 @@ int run(const SweepCommandOptions& options, const SharedWork* work) {
     };
     SweepOutcome outcome;
     {
-        ProgressLine progress("sweeping", speaks && !options.quiet);
-        running.progress = [&](const SweepProgress& now) { progress.show(now.share, progress_remark(now)); };
+        SweepProgressReport progress(speaks && !options.quiet);
+        running.begun = [&](std::int64_t rows_there) { progress.begin(sweep, options.folder, rows_there); };
+        running.progress = [&](const SweepProgress& now) { progress.show(now); };
         outcome = run_sweep(sweep, options.folder, running);
     }
     const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - start;

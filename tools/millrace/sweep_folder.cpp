@@ -36,6 +36,22 @@ Stored stored_sweep(const std::string& folder) {
     return {json["sweep_hash"], json["sweep"].dump()};
 }
 
+/// Rows among somebody else's files would look like theirs. Of another process that begins the same folder now there is
+/// its sweep.json, whole or not.
+void refuse_foreign_folder(const std::string& folder) {
+    std::string foreign;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+        const std::string name = entry.path().filename().string();
+        if (!name.starts_with("sweep.json") && (foreign.empty() || name < foreign)) {
+            foreign = name;
+        }
+    }
+    if (!foreign.empty() && !std::filesystem::exists(sweep_json(folder))) {
+        throw UsageError("the folder " + folder + " is not empty and is no sweep's: there is " + foreign +
+                         " in it, and no sweep.json. Take a new folder, or an empty one");
+    }
+}
+
 }  // namespace
 
 std::string sweep_hash(const Sweep& sweep) {
@@ -57,6 +73,7 @@ void begin_sweep_folder(const std::string& folder, const Sweep& sweep) {
         }
         return;
     }
+    refuse_foreign_folder(folder);
     // Processes that begin at once write the same bytes, each to a file of its own first.
     SafeFile file(sweep_json(folder));
     file.stream() << "{\"millrace_sweep\":1,\"sweep_hash\":\"" << hash << "\",\"sweep\":" << sweep.resolved_json

@@ -12,7 +12,7 @@ namespace millrace {
 std::string sweep_hash(const Sweep& sweep);
 
 /// Makes the folder and DIR/sweep.json, or checks that it is the folder of this sweep. Throws UsageError when it is of
-/// another one or cannot be made.
+/// another one, holds other files without being a sweep's, or cannot be made.
 void begin_sweep_folder(const std::string& folder, const Sweep& sweep);
 
 /// The sweep of a folder, from DIR/sweep.json alone. Throws UsageError when it is no folder of a sweep, ScenarioError
