@@ -3,9 +3,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <exception>
 #include <iostream>
 #include <limits>
-#include <new>
 #include <string>
 #include <vector>
 
@@ -14,6 +14,7 @@
 #include "tools/millrace/devices_command.h"
 #include "tools/millrace/embedded.h"
 #include "tools/millrace/explain_command.h"
+#include "tools/millrace/failure.h"
 #include "tools/millrace/learn_command.h"
 #include "tools/millrace/merge_command.h"
 #include "tools/millrace/options.h"
@@ -472,20 +473,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
     try {
         return run(argc, argv);
-    } catch (const UsageError& error) {
-        std::cerr << "millrace: error: " << error.what() << '\n';
-        return exit_usage;
-    } catch (const ScenarioError& error) {
-        std::cerr << error.what() << '\n';
-        return exit_bad_input;
-    } catch (const std::bad_alloc&) {
-        std::cerr
-            << "millrace: error: there is not enough memory for this; in a scenario store.capacity and workers.count x "
-               "workers.slots decide how much it takes and --jobs how often, in a learn file learner.model and "
-               "replications\n";
-        return exit_failed;
-    } catch (const std::exception& error) {
-        std::cerr << "millrace: error: " << error.what() << '\n';
-        return exit_failed;
+    } catch (...) {
+        return millrace::report_failure(std::current_exception());
     }
 }
