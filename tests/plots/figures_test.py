@@ -299,7 +299,7 @@ class FigureTest(unittest.TestCase):
         for ending in ("svg", "csv"):
             self.assertEqual(self.read(f"command.{ending}"), self.read(f"module.{ending}"))
         nowhere = self.path("nowhere")
-        for words, code, says in ((["plot", "--plots", PLOTS, "pareto", nowhere, "--out", "x"], 3, "nowhere"),
+        for words, code, says in ((["plot", "--plots", PLOTS, "pareto", nowhere, "--out", "x"], 2, "nowhere"),
                                   (["plot", "--plots", self.directory, "pareto"], 2, "there is no figure.py"),
                                   (["polt"], 2, "Did you mean plot?")):
             done = subprocess.run([MILLRACE, *words], capture_output=True, text=True, check=False)
