@@ -18,8 +18,10 @@ FEW = 3  # values up to which a label of designs at one point lists them
 def load_folder(folder):
     """pareto.json, checked as far as figures need it; every design gets a "label"."""
     path = os.path.join(folder, "pareto.json")
-    if os.path.isdir(folder) and not os.path.exists(path):
-        raise BadInput(f"{folder}: it has no pareto.json yet: run  millrace pareto {folder}")
+    if not os.path.exists(os.path.join(folder, "sweep.json")) and not os.path.exists(path):
+        raise BadRequest(f"{folder} is not the folder of a sweep: there is no {folder}/sweep.json")
+    if not os.path.exists(path):
+        raise BadRequest(f"{folder} has no pareto.json yet: run  millrace pareto {folder}")
     study = load_json(path)
     with Reading(path):
         objectives = [(str(one["metric"]), one["goal"]) for one in study["objectives"]]

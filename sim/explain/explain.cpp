@@ -76,7 +76,10 @@ std::string binding(const PipelineConfig& config, const PeriodExplanation& expla
         sentence += has[activity::transfer] ? ", the weight transfer that they wait for included." : ".";
         if (explained.rollouts_per_update) {
             sentence += " Once the replay buffer is filled they never wait for the workers, which meanwhile make " +
-                        text(*explained.rollouts_per_update) + " rollouts per update.";
+                        text(*explained.rollouts_per_update) + " rollouts per update: with " +
+                        std::to_string(config.trainers.batch) + " samples in an update each is used " +
+                        text(static_cast<double>(config.trainers.batch) / *explained.rollouts_per_update) +
+                        " times on average.";
         }
         return sentence;
     }

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "sim/plan/plan_candidates.h"
+#include "sim/plan/plan_comparison.h"
 
 namespace millrace {
 namespace {
@@ -35,21 +36,16 @@ class Search {
     Plan run() {
         screen();
         std::vector<std::size_t> finalists = halve();
-        std::erase_if(finalists, [&](std::size_t i) { return !feasible(i); });
+        std::erase_if(finalists, [&](std::size_t i) { return !all_.feasible(i); });
         if (finalists.empty()) {
             finalists = last_resort();
         }
         summarize_screen();
-        if (finalists.empty()) {
-            find_nearest();
-            return std::move(plan_);
-        }
         choose(finalists);
         return std::move(plan_);
     }
 
    private:
-    bool feasible(std::size_t i) const { return all_[i].simulated() && !(all_.violation(i) > 0.0); }
     bool may_be_feasible(std::size_t i) const { return all_[i].simulated() && all_.may_meet_limits(i, early_slack); }
 
     void simulate(const std::vector<std::size_t>& which, std::int64_t updates, std::int64_t replications,
@@ -71,6 +67,10 @@ class Search {
         std::iota(by_bound_.begin(), by_bound_.end(), std::size_t{0});
         std::stable_sort(by_bound_.begin(), by_bound_.end(), [&](std::size_t a, std::size_t b) {
             return all_[a].objective_bound < all_[b].objective_bound;
+        });
+        by_staleness_ = by_bound_;
+        std::stable_sort(by_staleness_.begin(), by_staleness_.end(), [&](std::size_t a, std::size_t b) {
+            return all_[a].bound.staleness < all_[b].bound.staleness;
         });
         try_out(probes());
         while (true) {
@@ -116,16 +116,15 @@ class Search {
             const double staleness = all_[i].evaluation.mean("staleness/mean");
             trust_staleness_ = std::min(trust_staleness_,
                                         (staleness + staleness_margin) / (all_[i].bound.staleness + staleness_margin));
-            if (feasible(i)) {
+            if (all_.feasible(i)) {
                 best_ = std::min(best_, all_[i].objective);
             }
         }
     }
 
-    /// Whether the bounds leave a design no chance, as far as they have proved right.
-    bool hopeless(std::size_t i) const {
+    /// Whether the bounds leave a design no chance, as far as they have proved right: `trust` is how far.
+    bool hopeless(std::size_t i, double trust) const {
         const PlanCandidate& candidate = all_[i];
-        const double trust = std::min(1.0, *std::min_element(ratios_.begin(), ratios_.end()));
         if (candidate.objective_bound * trust * (1.0 - bound_margin) > best_ || candidate.objective_bound == infinite) {
             return true;
         }
@@ -135,19 +134,17 @@ class Search {
     }
 
     std::vector<std::size_t> next_to_try() const {
-        std::vector<std::size_t> order = by_bound_;
         const bool none_yet = best_ == infinite;
         if (none_yet && tried_.size() >= most_infeasible) {
             return {};
         }
-        if (none_yet) {  // first of all, one that meets the limits
-            std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-                return all_[a].bound.staleness < all_[b].bound.staleness;
-            });
-        }
+        const double trust = ratios_.empty() ? 0.0 : std::min(1.0, *std::min_element(ratios_.begin(), ratios_.end()));
         std::vector<std::size_t> next;
-        for (const std::size_t i : order) {
-            if (next.size() < screen_batch && !all_[i].tried() && (ratios_.empty() || !hopeless(i))) {
+        for (const std::size_t i : none_yet ? by_staleness_ : by_bound_) {  // first of all, one that meets the limits
+            if (next.size() == screen_batch) {
+                break;
+            }
+            if (!all_[i].tried() && (ratios_.empty() || !hopeless(i, trust))) {
                 next.push_back(i);
             }
         }
@@ -185,12 +182,12 @@ class Search {
     std::vector<std::size_t> the_best_of(std::vector<std::size_t> designs, std::size_t most) const {
         std::stable_sort(designs.begin(), designs.end(),
                          [&](std::size_t a, std::size_t b) { return all_[a].objective < all_[b].objective; });
-        const auto best = std::find_if(designs.begin(), designs.end(), [&](std::size_t i) { return feasible(i); });
+        const auto best = std::find_if(designs.begin(), designs.end(), [&](std::size_t i) { return all_.feasible(i); });
         std::vector<std::size_t> kept;
         std::size_t meet = 0;
         std::size_t nearly = 0;
         for (auto design = designs.begin(); design != designs.end(); ++design) {
-            if (feasible(*design)) {
+            if (all_.feasible(*design)) {
                 const Estimate behind = all_.excess(*design, *best);
                 const double noise = behind.half_width.value_or(0.0);
                 if (meet < most && behind.mean <= std::max(bound_margin, std::min(noise, 2.0 * bound_margin))) {
@@ -210,7 +207,7 @@ class Search {
     std::vector<std::size_t> last_resort() {
         std::vector<std::size_t> left;
         for (const std::size_t i : tried_) {
-            if (all_[i].evaluation.horizon.measured_updates < effort_.final_updates && feasible(i)) {
+            if (all_[i].evaluation.horizon.measured_updates < effort_.final_updates && all_.feasible(i)) {
                 left.push_back(i);
             }
         }
@@ -221,7 +218,7 @@ class Search {
                 left.begin() + static_cast<std::ptrdiff_t>(from),
                 left.begin() + static_cast<std::ptrdiff_t>(std::min(from + screen_batch, left.size())));
             simulate(next, effort_.final_updates, effort_.final_replications, "last resort");
-            std::erase_if(next, [&](std::size_t i) { return !feasible(i); });
+            std::erase_if(next, [&](std::size_t i) { return !all_.feasible(i); });
             if (!next.empty()) {
                 return next;
             }
@@ -231,23 +228,13 @@ class Search {
 
     // ---- the choice -----------------------------------------------------------------------------------------------
 
-    std::size_t best_of(const std::vector<std::size_t>& designs) const {
-        return *std::min_element(designs.begin(), designs.end(), [&](std::size_t a, std::size_t b) {
-            return std::pair{all_[a].objective, a} < std::pair{all_[b].objective, b};
-        });
-    }
-
-    bool tied(const Estimate& excess) const {
-        return excess.mean <= plan_indifference || excess.mean - excess.half_width.value_or(0.0) <= 0.0;
-    }
-
     /// Those that are as good as the best one, as far as can be told, after as many replications as that takes.
     std::vector<std::size_t> contenders(const std::vector<std::size_t>& finalists) {
         std::vector<std::size_t> close = finalists;
         std::int64_t replications = effort_.final_replications;
         while (true) {
-            const std::size_t best = best_of(close);
-            std::erase_if(close, [&](std::size_t i) { return i != best && !tied(all_.excess(i, best)); });
+            const std::size_t best = all_.best_of(close);
+            std::erase_if(close, [&](std::size_t i) { return i != best && !is_tied(all_.excess(i, best)); });
             const bool clear = std::all_of(close.begin(), close.end(), [&](std::size_t i) {
                 return all_.excess(i, best).half_width.value_or(0.0) <= plan_indifference;
             });
@@ -256,10 +243,10 @@ class Search {
             }
             replications = std::min(2 * replications, effort_.most_replications);
             simulate(close, effort_.final_updates, replications, "finalists");
-            std::erase_if(close, [&](std::size_t i) { return !feasible(i); });
+            std::erase_if(close, [&](std::size_t i) { return !all_.feasible(i); });
             if (close.empty()) {  // more replications have moved them over a limit: the others of the finalists
                 close = finalists;
-                std::erase_if(close, [&](std::size_t i) { return !feasible(i); });
+                std::erase_if(close, [&](std::size_t i) { return !all_.feasible(i); });
                 if (close.empty()) {
                     return close;
                 }
@@ -268,21 +255,22 @@ class Search {
     }
 
     void choose(std::vector<std::size_t> finalists) {
-        std::vector<std::size_t> close = contenders(finalists);
-        std::erase_if(finalists, [&](std::size_t i) { return !feasible(i); });
+        const std::vector<std::size_t> close = finalists.empty() ? finalists : contenders(finalists);
+        std::erase_if(finalists, [&](std::size_t i) { return !all_.feasible(i); });
         if (close.empty()) {
-            find_nearest();
+            plan_.nearest = nearest_design(all_, tried_, effort_);
             return;
         }
-        const std::size_t best = best_of(close);
-        // Among equals the simpler: a queue before a buffer, less ahead, less kept, weights more often.
-        const auto simplicity = [&](std::size_t i) {
-            const PlanDesign& design = all_[i].evaluation.design;
-            return std::tuple(design.store, design.size, design.sync_every, all_[i].objective, i);
-        };
+        const std::size_t best = all_.best_of(close);
         std::size_t chosen = best;
         for (const std::size_t i : close) {
-            if (all_.excess(i, best).mean <= plan_indifference && simplicity(i) < simplicity(chosen)) {
+            if (all_.excess(i, best).mean > plan_indifference) {
+                continue;
+            }
+            ++plan_.equals;
+            const PlanDesign& design = all_[i].evaluation.design;
+            const PlanDesign& other = all_[chosen].evaluation.design;
+            if (simpler(design, other) || (!simpler(other, design) && all_[i].objective < all_[chosen].objective)) {
                 chosen = i;
             }
         }
@@ -290,79 +278,14 @@ class Search {
         plan_.objective = all_.objective(chosen);
         for (const std::size_t i : finalists) {
             if (i != chosen) {
-                plan_.runner_ups.push_back(alternative("runner-up", i, chosen));
+                plan_.runner_ups.push_back(compared_with(all_, chosen, i, "runner-up"));
             }
         }
         std::stable_sort(
             plan_.runner_ups.begin(), plan_.runner_ups.end(),
             [](const PlanAlternative& a, const PlanAlternative& b) { return a.excess.mean < b.excess.mean; });
-        add_references(chosen);
-        add_deviations(chosen);
-    }
-
-    PlanAlternative alternative(std::string what, std::size_t i, std::size_t chosen) const {
-        PlanAlternative other{std::move(what), all_[i].evaluation, {}, {}, false, false};
-        if (all_[i].simulated()) {
-            other.objective = all_.objective(i);
-            other.excess = all_.excess(i, chosen);
-            other.feasible = feasible(i);
-            other.tied = other.feasible && tied(other.excess);
-        }
-        return other;
-    }
-
-    /// What the recommendation is to be compared with.
-    void add_references(std::size_t chosen) {
-        const PlanDesign& design = all_[chosen].evaluation.design;
-        const auto is_on_policy = [](const PlanDesign& other) {
-            return other.store == PlanDesign::Store::transfer_queue && other.size == 0 && other.sync_every == 1;
-        };
-        if (!is_on_policy(design)) {
-            add_reference("on policy", chosen, is_on_policy);
-        }
-        const bool queue = design.store == PlanDesign::Store::transfer_queue;
-        add_reference(queue ? "best replay buffer found" : "best transfer queue found", chosen,
-                      [&](const PlanDesign& other) { return other.store != design.store; });
-    }
-
-    template <typename Belongs>
-    void add_reference(const std::string& what, std::size_t chosen, const Belongs& belongs) {
-        constexpr std::size_t at_least = 6;
-        std::vector<std::size_t> known;
-        std::vector<std::size_t> further;
-        for (const std::size_t i : by_bound_) {
-            if (!belongs(all_[i].evaluation.design)) {
-                continue;
-            }
-            if (feasible(i)) {
-                known.push_back(i);
-            } else if (!all_[i].tried() && further.size() < at_least) {
-                further.push_back(i);
-            }
-        }
-        if (known.size() < at_least) {
-            simulate(further, effort_.first_updates, effort_.first_replications, "");
-            std::copy_if(further.begin(), further.end(), std::back_inserter(known),
-                         [&](std::size_t i) { return feasible(i); });
-        }
-        if (known.empty()) {
-            return;
-        }
-        const std::size_t best = best_of(known);
-        simulate({best}, effort_.final_updates, effort_.final_replications, "");
-        plan_.references.push_back(alternative(what, best, chosen));
-    }
-
-    void add_deviations(std::size_t chosen) {
-        const std::vector<PlanStep> steps = plan_neighbours(question_.grid, all_[chosen].evaluation.design);
-        std::vector<std::size_t> neighbours;
-        for (const PlanStep& step : steps) {
-            neighbours.push_back(all_.index_of(step.design));
-        }
-        simulate(neighbours, effort_.final_updates, effort_.final_replications, "");
-        for (std::size_t s = 0; s < steps.size(); ++s) {
-            plan_.deviations.push_back(alternative(steps[s].what, neighbours[s], chosen));
-        }
+        plan_.references = reference_designs(all_, by_bound_, chosen, effort_);
+        plan_.deviations = deviations(all_, question_.grid, chosen, effort_);
     }
 
     // ---- what is said about the search ----------------------------------------------------------------------------
@@ -370,30 +293,26 @@ class Search {
     void summarize_screen() {
         plan_.designs = static_cast<std::int64_t>(all_.size());
         plan_.ruled_out = static_cast<std::int64_t>(all_.size() - tried_.size());
+        std::vector<std::string> kinds;  // of plan_.impossible, their numbers left out
         for (const std::size_t i : tried_) {
-            if (!all_[i].simulated()) {
-                ++plan_.impossible;
-                if (plan_.why_impossible.empty()) {
-                    plan_.why_impossible = describe(all_[i].evaluation.design) + ": " + all_[i].evaluation.error;
-                }
+            const PlanEvaluation& evaluation = all_[i].evaluation;
+            if (evaluation.error.empty()) {
+                continue;
             }
+            std::string kind = evaluation.error;
+            std::erase_if(kind, [](char c) { return c >= '0' && c <= '9'; });
+            const auto known = std::find(kinds.begin(), kinds.end(), kind) - kinds.begin();
+            if (known == std::ssize(kinds)) {
+                kinds.push_back(kind);
+                plan_.impossible.push_back({0, evaluation.design, evaluation.error});
+            }
+            ++plan_.impossible[static_cast<std::size_t>(known)].designs;
         }
+        std::stable_sort(plan_.impossible.begin(), plan_.impossible.end(),
+                         [](const PlanRefusal& a, const PlanRefusal& b) { return a.designs > b.designs; });
         if (!ratios_.empty()) {
             std::sort(ratios_.begin(), ratios_.end());
             plan_.formula_error = {ratios_.front(), ratios_[ratios_.size() / 2], ratios_.back()};
-        }
-    }
-
-    void find_nearest() {
-        std::optional<std::size_t> nearest;
-        for (const std::size_t i : tried_) {
-            if (all_[i].simulated() && (!nearest || all_.violation(i) < all_.violation(*nearest))) {
-                nearest = i;
-            }
-        }
-        if (nearest) {
-            simulate({*nearest}, effort_.final_updates, effort_.final_replications, "");
-            plan_.nearest = all_[*nearest].evaluation;
         }
     }
 
@@ -403,6 +322,7 @@ class Search {
     PlanCandidates all_;
     Plan plan_;
     std::vector<std::size_t> by_bound_;
+    std::vector<std::size_t> by_staleness_;  ///< by the bound of it
     std::vector<std::size_t> tried_;
     std::vector<double> ratios_;  ///< simulated over bound
     double trust_staleness_ = 1.0;

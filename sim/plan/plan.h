@@ -111,25 +111,36 @@ struct PlanFormulaError {
     double most = 1.0;
 };
 
+/// Designs that cannot run, for the same reason.
+struct PlanRefusal {
+    std::int64_t designs = 0;
+    PlanDesign example;
+    std::string reason;  ///< of the example; numbers in it may differ for the others
+};
+
 struct Plan {
-    std::int64_t designs = 0;     ///< in the space
-    std::int64_t ruled_out = 0;   ///< by their bounds
-    std::int64_t impossible = 0;  ///< of those tried: they cannot run; the first says why in `why_impossible`
-    std::string why_impossible;
+    std::int64_t designs = 0;             ///< in the space
+    std::int64_t ruled_out = 0;           ///< by their bounds
+    std::vector<PlanRefusal> impossible;  ///< of those tried; the most frequent reason first
     std::vector<PlanStage> stages;
     PlanFormulaError formula_error;
 
     /// Empty when no design meets the limits; then `nearest` says how near one comes.
     std::optional<PlanEvaluation> recommended;
     std::optional<PlanEvaluation> nearest;
-    Estimate objective;                       ///< of the recommended design
+    Estimate objective;       ///< of the recommended design
+    std::int64_t equals = 0;  ///< designs within plan_indifference of the best, the recommended included
     std::vector<PlanAlternative> runner_ups;  ///< by objective; ties first
     std::vector<PlanAlternative> references;  ///< the best on-policy design, the best of the other kind of store
     std::vector<PlanAlternative> deviations;  ///< one step of one decision, the rest kept
 };
 
-/// Designs that differ by less than this are as good as each other: the simpler one is recommended.
+/// Designs whose objectives differ by less than this share are as good as each other: the simpler one is recommended
+/// (plan_space.h), and of equally simple ones the one with the lesser objective. What a few replications cannot tell
+/// apart is simulated more often, so a wider interval than this is no reason to recommend a design that may cost more.
 inline constexpr double plan_indifference = 0.005;
+/// The same for how far designs exceed the limits where none meets them, in versions.
+inline constexpr double plan_staleness_indifference = 0.02;
 
 /// Throws std::invalid_argument for a question that makes no sense (fewer than 2 GPUs, an empty grid, an objective in
 /// USD without a price).

@@ -61,6 +61,7 @@ PlanCandidates::PlanCandidates(const Calibration& calibration, const PlanQuestio
         limits_.push_back({"staleness/p99", *question.max_staleness_p99});
     }
     for (const PlanDesign& design : plan_space(question.grid, question.gpus, question.at_most)) {
+        heed_interrupt();
         PlanCandidate candidate;
         candidate.bound = plan_bound(calibration, design);
         candidate.objective_bound = plan_objective(
@@ -81,6 +82,7 @@ void PlanCandidates::simulate(const std::vector<std::size_t>& which, std::int64_
     std::vector<Task> tasks;
     std::vector<std::optional<Scenario>> scenarios(which.size());
     for (std::size_t k = 0; k < which.size(); ++k) {
+        heed_interrupt();
         PlanCandidate& candidate = candidates_[which[k]];
         PlanEvaluation& evaluation = candidate.evaluation;
         const PlanHorizon horizon{plan_warmup(evaluation.design, candidate.bound), updates};
@@ -107,9 +109,7 @@ void PlanCandidates::simulate(const std::vector<std::size_t>& which, std::int64_
     std::vector<PlanMetrics> results(tasks.size());
     std::vector<std::string> errors(tasks.size());
     parallel_for(tasks.size(), control_.jobs, [&](std::size_t t) {
-        if (control_.interrupt != nullptr && control_.interrupt->load()) {
-            throw PlanInterrupted("interrupted");
-        }
+        heed_interrupt();
         try {
             results[t] = evaluate_(*tasks[t].scenario, tasks[t].replication);
         } catch (const PlanInterrupted&) {
@@ -133,6 +133,12 @@ void PlanCandidates::simulate(const std::vector<std::size_t>& which, std::int64_
         } else {
             candidate.objective = objective(i).mean;
         }
+    }
+}
+
+void PlanCandidates::heed_interrupt() const {
+    if (control_.interrupt != nullptr && control_.interrupt->load()) {
+        throw PlanInterrupted("interrupted");
     }
 }
 
@@ -164,6 +170,12 @@ std::vector<double> PlanCandidates::objectives(std::size_t i) const {
 
 Estimate PlanCandidates::objective(std::size_t i) const {
     return estimate(objectives(i));
+}
+
+std::size_t PlanCandidates::best_of(const std::vector<std::size_t>& designs) const {
+    return *std::min_element(designs.begin(), designs.end(), [&](std::size_t a, std::size_t b) {
+        return std::pair{candidates_[a].objective, a} < std::pair{candidates_[b].objective, b};
+    });
 }
 
 Estimate PlanCandidates::excess(std::size_t i, std::size_t reference) const {

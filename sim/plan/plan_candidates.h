@@ -23,6 +23,7 @@ struct PlanCandidate {
 
 class PlanCandidates {
    public:
+    /// Throws PlanInterrupted, as simulate does.
     PlanCandidates(const Calibration& calibration, const PlanQuestion& question, const PlanEvaluator& evaluate,
                    const PlanControl& control);
 
@@ -36,6 +37,8 @@ class PlanCandidates {
 
     /// By how much a simulated design exceeds a limit on staleness, in versions; not positive if it meets them all.
     double violation(std::size_t i) const;
+    /// Whether it has been simulated and meets them all.
+    bool feasible(std::size_t i) const { return candidates_[i].simulated() && !(violation(i) > 0.0); }
     /// Whether it may meet them all, as few short runs go: a limit s counts as s (1 + slack) + slack, or up to three
     /// times that slack where the interval of the estimate reaches so far.
     bool may_meet_limits(std::size_t i, double slack) const;
@@ -43,6 +46,8 @@ class PlanCandidates {
     /// Objective of i over that of `reference`, less 1, from the replications that both have.
     Estimate excess(std::size_t i, std::size_t reference) const;
     Estimate objective(std::size_t i) const;
+    /// The one with the least objective; the first of equals.
+    std::size_t best_of(const std::vector<std::size_t>& designs) const;
 
    private:
     struct Limit {
@@ -50,6 +55,7 @@ class PlanCandidates {
         double most;
     };
 
+    void heed_interrupt() const;
     std::vector<double> objectives(std::size_t i) const;
 
     const Calibration& calibration_;

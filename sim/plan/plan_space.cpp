@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <tuple>
 #include <utility>
 
 #include "sim/run/formulas.h"
@@ -86,6 +87,10 @@ std::string describe(const PlanDesign& design) {
     }
     return text + (design.sync_every == 1 ? ", weights every update"
                                           : ", weights every " + std::to_string(design.sync_every) + " updates");
+}
+
+bool simpler(const PlanDesign& a, const PlanDesign& b) {
+    return std::tie(a.store, a.size, a.sync_every) < std::tie(b.store, b.size, b.sync_every);
 }
 
 PlanGrid default_plan_grid(std::int64_t batch) {

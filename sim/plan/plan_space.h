@@ -29,6 +29,10 @@ struct PlanDesign {
 /// "W = 12, T = 4, replay buffer of N = 1024, weights every 2 updates".
 std::string describe(const PlanDesign& design);
 
+/// Whether there is less to build and to tune in `a`: a queue rather than a buffer, then fewer steps ahead or a smaller
+/// buffer, then weights more often. The split makes neither simpler.
+bool simpler(const PlanDesign& a, const PlanDesign& b);
+
 /// What may be chosen beside the split, each list in ascending order.
 struct PlanGrid {
     std::vector<std::int64_t> steps_ahead;  ///< of a transfer queue

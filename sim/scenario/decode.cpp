@@ -1,9 +1,12 @@
 #include "sim/scenario/decode.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "sim/scenario/calibration.h"
@@ -252,6 +255,32 @@ class ScenarioDecoder {
     Diagnostics& diagnostics_;
 };
 
+/// A kind of file that is easily taken for a scenario.
+struct OtherKind {
+    bool (*is_one)(const JsonNode& root);
+    std::string_view key;  ///< by which one knows it
+    const char* message;
+    const char* hint;
+};
+constexpr std::array other_kinds = {
+    OtherKind{is_learn_file, "learner", "a learner without a pipeline around it",
+              R"("millrace learn" trains it; a scenario has "workers", "trainers" and a "store" too)"},
+    OtherKind{is_sweep_file, "families", "a sweep over scenarios, not a scenario", R"("millrace sweep" runs it)"},
+    OtherKind{is_calibration, "sources", "this is a calibration, not a scenario",
+              R"("millrace plan" makes scenarios from it)"}};
+
+/// Throws at once: everything that such a file lacks of a scenario would only hide what it is.
+void refuse_other_kinds(const JsonNode& root, Diagnostics& diagnostics) {
+    for (const OtherKind& kind : other_kinds) {
+        if (kind.is_one(root)) {
+            const JsonNode* node = root.find(kind.key);
+            diagnostics.report(node != nullptr ? node->key_place : root.value_place, std::string(kind.key),
+                               kind.message, kind.hint);
+            diagnostics.throw_if_any();
+        }
+    }
+}
+
 }  // namespace
 
 void read_measured(const JsonNode& root, const Vocabulary& vocabulary, Scenario& scenario, Diagnostics& diagnostics) {
@@ -262,23 +291,7 @@ Scenario decode_scenario(std::string_view text, const std::string& file_name,
                          const std::vector<std::string>& overrides) {
     Diagnostics diagnostics = diagnostics_of(text, file_name, overrides);
     JsonNode root = parse_input(diagnostics, scenario_vocabulary());
-    if (is_learn_file(root)) {
-        // Everything that it lacks would only hide this.
-        diagnostics.report(root.find("learner")->key_place, "learner", "a learner without a pipeline around it",
-                           R"("millrace learn" trains it; a scenario has "workers", "trainers" and a "store" too)");
-        diagnostics.throw_if_any();
-    }
-    if (is_sweep_file(root)) {
-        const JsonNode* families = root.find("families");
-        diagnostics.report(families != nullptr ? families->key_place : root.value_place, "families",
-                           "a sweep over scenarios, not a scenario", R"("millrace sweep" runs it)");
-        diagnostics.throw_if_any();
-    }
-    if (is_calibration(root)) {
-        diagnostics.report(root.find("sources")->key_place, "sources", "this is a calibration, not a scenario",
-                           R"("millrace plan" makes scenarios from it)");
-        diagnostics.throw_if_any();
-    }
+    refuse_other_kinds(root, diagnostics);
     if (root.kind == JsonNode::Kind::object) {
         fill_scenario_defaults(root);
     }

@@ -402,6 +402,34 @@ class Scenarios(CommandLineTest):
         self.refused("run", self.small, "--set", "workers.count=5", "groups.size=8", code=2, says="groups.size=8")
 
 
+class Folders(CommandLineTest):
+    def test_what_is_no_folder_of_a_sweep_is_a_slip_on_the_command_line(self):
+        (self.directory / "empty").mkdir()
+        subcommands = ["merge", "pareto"]
+        if subprocess.run([PYTHON, "-c", "import matplotlib, plotly"], capture_output=True, check=False).returncode == 0:
+            subcommands.append("report")
+        for folder in ("missing", "empty", "small.json"):
+            for subcommand in subcommands:
+                self.refused(subcommand, folder, code=2, says=f"{folder} is not the folder of a sweep")
+        sweep = ROOT / "scenarios/sweeps/h100-grid.json"
+        self.refused("sweep", sweep, "--out", "small.json", code=2, says="small.json")
+        self.assertEqual(self.read("small.json").decode(), SMALL)
+
+    def test_the_folder_of_scripts_may_stand_anywhere(self):
+        (self.directory / "scripts").mkdir()
+        for name in ("report.py", "figure.py"):
+            self.write(f"scripts/{name}", "import sys\nprint(sys.argv[1:])\n")
+        for subcommand in ("report", "plot"):
+            for words in (["--plots", "scripts", "D", "--out", "x"], ["--plots=scripts", "D", "--out", "x"],
+                          ["D", "--plots", "scripts", "--out", "x"], ["D", "--plots=scripts", "--out", "x"],
+                          ["D", "--out", "x", "--plots", "scripts"]):
+                self.assertEqual(self.call(subcommand, *words)[0], "['D', '--out', 'x']\n", words)
+            self.refused(subcommand, "D", "--plots", code=2, says="--plots needs the name of a folder")
+            self.refused(subcommand, "D", "--plots=", code=2, says="--plots needs the name of a folder")
+            self.refused(subcommand, "D", "--plots", "empty", code=2, says="--plots empty")
+            self.refused(subcommand, "--plots", "scripts", "D", "--plots", "scripts", code=2, says="given twice")
+
+
 class Figure(CommandLineTest):
     def draw(self, *arguments, expect=0):
         words = [PYTHON, ROOT / "plots/run_figure.py", *arguments]

@@ -1,8 +1,12 @@
 #!/usr/bin/python3
 """`millrace plan` as somebody calls it:  plan_test.py MILLRACE SOURCE_DIR [unittest arguments]"""
 import json
+import pathlib
+import signal
+import subprocess
+import time
 
-from case import ROOT, CommandCase, main
+from case import LONGEST_S, MILLRACE, ROOT, CommandCase, main
 
 CALIBRATION = {
     "name": "small",
@@ -82,9 +86,52 @@ class PlanTest(CommandCase):
         self.assertFalse((self.directory / "made/recommended.json").exists())
         self.assertIsNone(json.loads(self.read("made/plan.json"))["recommended"])
 
+    def test_what_it_takes_for_granted(self):
+        plan = json.loads(self.plan("--format", "json"))
+        text = "\n".join(plan["assumptions"])
+        self.assertIn("needs 100 updates to the target; its source: this test", text)
+        self.assertIn("weight transfers take no time", text)
+        self.assertIn("rewards take no time", text)
+        self.assertNotIn("noise", text)  # this one has it
+        noise = json.loads(self.plan("--format", "json", "--minimize", "update_period_s", "--set",
+                                     "weight_sync.transfer_s=1"))["assumptions"]
+        self.assertNotIn("target", "\n".join(noise))
+        self.assertNotIn("weight transfers", "\n".join(noise))
+        self.assertIn("What it takes for granted:\n  " + plan["assumptions"][0], self.plan())
+
+    def test_equals_are_said_to_be_equals(self):
+        plan = json.loads(self.plan("--format", "json"))
+        equals = plan["recommended"]["equals"]
+        self.assertGreaterEqual(equals, 1)
+        near = sum(other["excess"]["mean"] <= 0.005 for other in plan["runner_ups"] if other["meets_limits"])
+        self.assertLessEqual(equals - 1, near + 1)
+        self.assertIn("within 0.5 %", self.plan())
+
+    def test_one_gpu_is_one_gpu(self):
+        out, _ = self.call("plan", "--gpus", 2, "--profile", self.calibration, "--quiet")
+        self.assertIn("Let 1 GPU generate and 1 train.", out)
+        self.assertNotIn("1 GPUs", out)
+
+    def test_an_interrupt_is_heeded_before_the_first_simulation(self):
+        # As many designs as there can be: bounds of all of them come first.
+        process = subprocess.Popen([MILLRACE, "plan", "--gpus", "256", "--at-most", "--profile", self.calibration,
+                                    "--quiet"], cwd=self.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.addCleanup(process.stdout.close)
+        self.addCleanup(process.stderr.close)
+        self.addCleanup(process.kill)
+        while b"SigBlk:\t0000000000000000" in pathlib.Path(f"/proc/{process.pid}/status").read_bytes():
+            self.assertIsNone(process.poll(), "it ended before it could be interrupted")
+            time.sleep(0.002)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=LONGEST_S)
+        self.assertEqual((process.returncode, out), (130, b""), err)
+        self.assertIn(b"nothing to report", err)
+
     def test_bad_questions_and_files(self):
         profile = ("--profile", self.calibration)
         self.refused("plan", *profile, "--gpus", 1, code=2, says="--gpus takes a whole number from 2")
+        self.refused("plan", *profile, "--gpus", 10001, code=2, says=["to 10000", "every split, which are N - 1"])
+        self.refused("plan", *profile, "--gpus", 257, "--at-most", code=2, says=["to 256", "N (N - 1) / 2"])
         self.refused("plan", *profile, code=2, says="--gpus")
         self.refused("plan", "--gpus", 8, code=2, says="--profile")
         self.refused("plan", *profile, "--gpus", 8, "--minimize", "usd", code=2, says="usd_to_target")

@@ -102,6 +102,7 @@ TEST_CASE("constant times lose nothing to a queue that blocks, however small") {
 TEST_CASE("a buffer's workers are explained beside its trainers") {
     const PeriodExplanation explained = explain_period(millrace_test::first_order_pipeline(5.28, 5, 3));
     CHECK(says(explained, "never wait"));
+    CHECK(says(explained, "each is used 3.168 times"));  // mu T/W
     CHECK(explained.rollouts_per_update.value() == doctest::Approx(20.0 * 5.0 / 5.28));
     CHECK_FALSE(explain_period(loop(16, 0)).rollouts_per_update.has_value());
 }

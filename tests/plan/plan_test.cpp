@@ -3,6 +3,7 @@
 #include <doctest/doctest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -12,6 +13,7 @@
 #include <sstream>
 #include <string>
 #include <utility>
+#include <variant>
 #include <vector>
 
 #include "sim/plan/plan_simulation.h"
@@ -279,6 +281,7 @@ TEST_CASE("with equals, the simpler design is recommended and the others are cal
     REQUIRE(plan.recommended);
     CHECK(plan.recommended->design == PlanDesign{6, 2, PlanDesign::Store::transfer_queue, 0, 1});
     CHECK(plan.objective.mean == doctest::Approx(8 * 12 * 3.5 * 100 * 3.6 / 3600));
+    CHECK(plan.equals >= 2);
     std::int64_t ties = 0;
     for (const PlanAlternative& other : plan.runner_ups) {
         ties += other.tied ? 1 : 0;
@@ -311,8 +314,49 @@ TEST_CASE("a design that gets stuck is ruled out, and the reason kept") {
         make_plan(calibration_of(small_file()), small_question(), small_effort(), stuck_without_steps, {.jobs = 1});
     REQUIRE(plan.recommended);
     CHECK(plan.recommended->design == PlanDesign{6, 2, PlanDesign::Store::transfer_queue, 1, 1});
-    CHECK(plan.impossible >= 1);
-    CHECK(plan.why_impossible.ends_with("deadlock: nothing is left to happen."));
+    REQUIRE(plan.impossible.size() == 1);
+    CHECK(plan.impossible[0].designs >= 1);
+    CHECK(plan.impossible[0].reason == "deadlock: nothing is left to happen.");
+    CHECK(plan.impossible[0].example.size == 0);
+}
+
+TEST_CASE("designs that cannot run are counted by reason, whatever numbers stand in it") {
+    const PlanEvaluator evaluate = [](const Scenario& scenario, std::int64_t replication) {
+        const PipelineConfig& pipeline = scenario.pipeline;
+        if (std::holds_alternative<ReplayBufferConfig>(pipeline.store)) {
+            throw std::runtime_error("room for " + std::to_string(capacity(pipeline.store)) + " is too little");
+        }
+        if (pipeline.admission->steps_ahead == 0) {
+            throw std::runtime_error("nothing may start");
+        }
+        return formula_metrics(scenario, replication);
+    };
+    const Plan plan = make_plan(calibration_of(small_file()), small_question(), small_effort(), evaluate, {.jobs = 1});
+    REQUIRE(plan.impossible.size() == 2);
+    std::int64_t designs = 0;
+    for (const PlanRefusal& refusal : plan.impossible) {
+        const bool buffer = refusal.example.store == PlanDesign::Store::replay_buffer;
+        CHECK(refusal.reason == (buffer ? "room for " + std::to_string(refusal.example.size) + " is too little"
+                                        : std::string("nothing may start")));
+        designs += refusal.designs;
+    }
+    CHECK(plan.impossible[0].designs >= plan.impossible[1].designs);
+    CHECK(designs <= plan.designs - plan.ruled_out);
+    // Probes try every store at least once: two sizes of buffer, and the queue without steps ahead.
+    CHECK(designs >= 3);
+}
+
+TEST_CASE("an interrupt ends a plan before anything is simulated") {
+    const std::atomic<bool> came{true};
+    std::int64_t simulations = 0;
+    const PlanEvaluator evaluate = [&](const Scenario& scenario, std::int64_t replication) {
+        ++simulations;
+        return formula_metrics(scenario, replication);
+    };
+    CHECK_THROWS_AS(make_plan(calibration_of(small_file()), small_question(10'000), small_effort(), evaluate,
+                              {.jobs = 1, .interrupt = &came}),
+                    PlanInterrupted);
+    CHECK(simulations == 0);
 }
 
 // ---- the answer ---------------------------------------------------------------------------------------------------
@@ -368,6 +412,16 @@ TEST_CASE("where no design is fresh enough, the freshest is named") {
     CHECK(plan.nearest->design.store == PlanDesign::Store::replay_buffer);
     CHECK(plan.nearest->design.size == 32);
     CHECK(plan.nearest->design.sync_every == 1);
+}
+
+TEST_CASE("of designs that miss a limit by as much, the simplest is named") {
+    // Staleness is the same for all, so everything is as near as everything else.
+    PlanQuestion question = small_question();
+    question.max_staleness = 0.5;
+    const Plan plan = make_plan(calibration_of(small_file()), question, small_effort(), formula_metrics, {.jobs = 1});
+    CHECK(!plan.recommended);
+    REQUIRE(plan.nearest);
+    CHECK(plan.nearest->design == PlanDesign{6, 2, PlanDesign::Store::transfer_queue, 0, 1});
 }
 
 TEST_CASE("what the variance is made of") {

@@ -453,7 +453,7 @@ class FigureTest(unittest.TestCase):
         for ending in ("svg", "csv"):
             self.assertEqual(self.read(f"command.{ending}"), self.read(f"module.{ending}"))
         nowhere = self.path("nowhere")
-        for words, code, says in ((["plot", "--plots", PLOTS, "pareto", nowhere, "--out", "x"], 3, "nowhere"),
+        for words, code, says in ((["plot", "--plots", PLOTS, "pareto", nowhere, "--out", "x"], 2, "nowhere"),
                                   (["plot", "--plots", self.directory, "pareto"], 2, "there is no figure.py"),
                                   (["polt"], 2, "Did you mean plot?")):
             done = subprocess.run([MILLRACE, *words], capture_output=True, text=True, check=False)
@@ -502,7 +502,8 @@ class FigureTest(unittest.TestCase):
         self.assertGreater(files, 0)
 
     def test_refusals(self):
-        os.makedirs(self.path("empty"), exist_ok=True)
+        os.makedirs(self.path("unmerged"), exist_ok=True)
+        self.write("unmerged/sweep.json", {})
         self.write("damaged.json", {"millrace_result": 1, "scenario": {"name": "x"}})
         os.makedirs(self.path("broken"), exist_ok=True)
         study = json.loads(json.dumps(self.study))
@@ -510,9 +511,9 @@ class FigureTest(unittest.TestCase):
         self.write("broken/pareto.json", study)
         out = ["--out", self.path("none")]
         for words, code, says in [
-                (["pareto", self.path("empty"), *out], 3, "millrace pareto"),
+                (["pareto", self.path("unmerged"), *out], 2, "millrace pareto"),
                 (["pareto", self.path("broken"), *out], 3, "membership"),
-                (["pareto", self.path("nowhere"), *out], 3, "cannot be read"),
+                (["pareto", self.path("nowhere"), *out], 2, "not the folder of a sweep"),
                 (["utilisation", self.path("damaged.json"), *out], 3, "incomplete or damaged"),
                 (["histograms", self.path("sweep/pareto.json"), *out], 3, "not a result of millrace run"),
                 (["curves", self.path("buffer.json"), *out], 3, "no learning curves"),

@@ -1,5 +1,6 @@
 #include "tools/millrace/explain_command.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <iostream>
 #include <memory>
@@ -172,32 +173,39 @@ std::string Explainer::table() const {
 
 std::string Explainer::changes_table() const {
     const std::vector<std::string> metrics = weighed(scenario_);
-    std::string out = "\nWhat would change (simulated with the same random numbers, 95 % intervals):\n";
-    out += print("  %-46s", "");
+    std::vector<std::vector<std::string>> rows = {{""}, {"as it is"}};
     for (const std::string& metric : metrics) {
-        out += print(" %-34s", metric.c_str());
+        rows[0].push_back(metric);
+        rows[1].push_back(with_interval(base_.metrics.at(metric), "%.5g"));
     }
-    out += print("\n  %-46s", "as it is");
-    for (const std::string& metric : metrics) {
-        out += print(" %-34s", with_interval(base_.metrics.at(metric), "%.5g").c_str());
-    }
-    out += "\n";
     for (const Change& change : changes_) {
         std::string name = change.what + " (";
         for (const std::string& override : change.overrides) {
             name += (name.back() == '(' ? "" : ", ") + override;
         }
-        out += print("  %-46s", (name + ")").c_str());
+        rows.push_back({name + ")"});
         if (!change.result) {
-            out += " not possible: " + change.not_possible + "\n";
+            rows.back().push_back("not possible: " + change.not_possible);
             continue;
         }
         for (const std::string& metric : metrics) {
             const auto difference = paired_difference(base_, *change.result, metric);
-            out += print(" %-34s", difference ? with_interval(*difference, "%+.4g").c_str() : "undefined");
+            const bool same = difference && difference->mean == 0.0 && difference->half_width.value_or(0.0) == 0.0;
+            rows.back().push_back(same ? "no change" : difference ? with_interval(*difference, "%+.4g") : "undefined");
         }
-        out.erase(out.find_last_not_of(' ') + 1);
-        out += "\n";
+    }
+    std::size_t widest = 0;
+    for (const std::vector<std::string>& row : rows) {
+        widest = std::max(widest, row.front().size());
+    }
+    std::string out = "\nWhat would change (simulated with the same random numbers, 95 % intervals):\n";
+    for (const std::vector<std::string>& row : rows) {
+        std::string line = print("  %-*s", static_cast<int>(widest), row.front().c_str());
+        for (std::size_t column = 1; column < row.size(); ++column) {
+            line += "  " + row[column] + std::string(32 - std::min<std::size_t>(row[column].size(), 32), ' ');
+        }
+        line.erase(line.find_last_not_of(' ') + 1);
+        out += line + "\n";
     }
     return out;
 }

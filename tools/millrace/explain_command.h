@@ -1,6 +1,9 @@
 // `millrace explain`: what binds a pipeline, and what one more of everything would change.
 #pragma once
 
+#include <cstdint>
+#include <string>
+
 #include "tools/millrace/options.h"
 
 namespace millrace {

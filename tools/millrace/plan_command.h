@@ -1,7 +1,9 @@
 // `millrace plan`: how to split GPUs, what store to keep and how often to synchronise, for a calibration.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
 
 #include "tools/millrace/options.h"
 

@@ -56,6 +56,11 @@ std::string percent(double share) {
     return print("%+.1f %%", 100.0 * share);
 }
 
+/// "1 GPU", "2 GPUs".
+std::string counted(std::int64_t count, const std::string& noun) {
+    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
 Json design_json(const PlanDesign& design) {
     Json store = design.store == PlanDesign::Store::replay_buffer
                      ? Json{{"kind", "replay_buffer"}, {"capacity", design.size}}
@@ -126,6 +131,7 @@ std::string rows(const std::vector<PlanAlternative>& alternatives, std::size_t m
         text += print(" %9s +- %.1f  staleness %-6s", percent(other.excess.mean).c_str(),
                       100.0 * other.excess.half_width.value_or(0.0), number(evaluation.mean("staleness/mean")).c_str());
         text += !other.feasible ? "  beyond a limit" : other.tied ? "  tied" : "";
+        text.erase(text.find_last_not_of(' ') + 1);
         text += "\n";
     }
     return text;
@@ -145,22 +151,23 @@ PlanObjective objective_of(const std::string& name) {
 
 std::string PlanReport::answer() const {
     if (!plan.recommended) {
-        std::string text = "No design on " + std::to_string(question.gpus) + " GPUs";
+        std::string text =
+            std::string("No design on ") + (question.at_most ? "at most " : "") + counted(question.gpus, "GPU");
         const std::string limits = limits_text(question);
         text += limits.empty() ? " can run" : " keeps " + limits;
         if (plan.nearest) {
             text += ". The nearest found is " + describe(plan.nearest->design) + ", with a mean staleness of " +
                     number(plan.nearest->mean("staleness/mean")) + " and a p99 of " +
                     number(plan.nearest->mean("staleness/p99"));
-        } else if (!plan.why_impossible.empty()) {
-            text += ": " + plan.why_impossible;
+        } else if (!plan.impossible.empty()) {
+            text += ": " + plan.impossible.front().reason;
         }
         return text + ".";
     }
     const PlanEvaluation& best = *plan.recommended;
     const PlanDesign& design = best.design;
     std::string text =
-        "Let " + std::to_string(design.workers) + " GPUs generate and " + std::to_string(design.trainers) + " train. ";
+        "Let " + counted(design.workers, "GPU") + " generate and " + std::to_string(design.trainers) + " train. ";
     if (design.store == PlanDesign::Store::replay_buffer) {
         text += "Keep the " + std::to_string(design.size) + " freshest rollouts in a replay buffer (" +
                 number(static_cast<double>(design.size) /
@@ -168,7 +175,7 @@ std::string PlanReport::answer() const {
                 " batches): each is used " + number(best.mean("replay/mean")) + " times on average. ";
     } else {
         text += "Use each rollout once, through a transfer queue, and let generation run " +
-                std::to_string(design.size) + (design.size == 1 ? " step" : " steps") + " ahead. ";
+                counted(design.size, "step") + " ahead. ";
     }
     text += design.sync_every == 1 ? "Send the weights after every update."
                                    : "Send the weights every " + std::to_string(design.sync_every) + " updates.";
@@ -186,6 +193,43 @@ std::string PlanReport::why_variance() const {
            "Staleness alone would make it " +
            number(variance.staleness) + ", reuse alone " + number(variance.reuse) + " (repeats within a batch " +
            number(variance.repeats) + ", coupling the rest); together they multiply to " + number(both) + ".";
+}
+
+std::string PlanReport::equals_text() const {
+    const std::string margin = print("%.1f %%", 100.0 * plan_indifference);
+    if (plan.equals <= 1) {
+        return "No other design is within " + margin + " of it.";
+    }
+    return std::to_string(plan.equals) + " designs are within " + margin +
+           " of the best. Of such equals the simplest is recommended: a transfer queue rather than a replay buffer, "
+           "then fewer steps ahead or a smaller buffer, then weights more often, then the lesser cost.";
+}
+
+std::vector<std::string> PlanReport::assumptions() const {
+    std::vector<std::string> list;
+    const bool to_target =
+        question.objective == PlanObjective::usd_to_target || question.objective == PlanObjective::gpu_s_to_target;
+    if (to_target) {
+        list.push_back("a run on policy needs " + counted(calibration.target.on_policy_updates, "update") +
+                       " to the target; its source: " + calibration.target.source);
+    }
+    for (const CalibrationSource& source : calibration.sources) {
+        if (source.where == "assumed" || source.text.find("assumed") != std::string::npos) {
+            list.push_back(source.path + ": " + source.text);
+        }
+    }
+    const PipelineConfig& pipeline = calibration.measured.pipeline;
+    if (!pipeline.noise) {
+        list.push_back("the calibration has no noise: a stale or repeated rollout teaches as much as a fresh one");
+    }
+    if (!(pipeline.weight_sync.transfer_s.mean() > 0.0)) {
+        list.push_back("weight transfers take no time");
+    }
+    if (!pipeline.reward) {
+        list.push_back("rewards take no time");
+    }
+    list.push_back("no worker fails");
+    return list;
 }
 
 Json plan_document(const PlanReport& report) {
@@ -208,9 +252,10 @@ Json plan_document(const PlanReport& report) {
     asked["weight_sync_every"] = question.grid.sync_every;
 
     Json& search = document["search"];
-    search = {{"designs", plan.designs}, {"ruled_out", plan.ruled_out}, {"impossible", plan.impossible}};
-    if (!plan.why_impossible.empty()) {
-        search["why_impossible"] = plan.why_impossible;
+    search = {{"designs", plan.designs}, {"ruled_out", plan.ruled_out}, {"impossible", Json::array()}};
+    for (const PlanRefusal& refusal : plan.impossible) {
+        search["impossible"].push_back(
+            {{"designs", refusal.designs}, {"reason", refusal.reason}, {"example", design_json(refusal.example)}});
     }
     search["simulated_over_bound"] = {
         {"least", plan.formula_error.least}, {"median", plan.formula_error.median}, {"most", plan.formula_error.most}};
@@ -222,6 +267,7 @@ Json plan_document(const PlanReport& report) {
                                     {"replications", stage.replications}});
     }
 
+    document["assumptions"] = report.assumptions();
     document["answer"] = report.answer();
     document["recommended"] = nullptr;
     if (!plan.recommended) {
@@ -230,6 +276,7 @@ Json plan_document(const PlanReport& report) {
     }
     document["recommended"] = evaluation_json(*plan.recommended);
     document["recommended"]["objective"] = estimate_json("objective", plan.objective);
+    document["recommended"]["equals"] = plan.equals;
     document["why"] = {{"period", report.binds},
                        {"variance",
                         {{"all", report.variance.all},
@@ -249,7 +296,7 @@ std::string plan_table(const PlanReport& report) {
     const PlanQuestion& question = report.question;
     const ObjectiveText& objective = text_of(question.objective);
     std::string text = report.calibration.name + ": the least " + objective.name + " on " +
-                       (question.at_most ? "at most " : "") + std::to_string(question.gpus) + " GPUs";
+                       (question.at_most ? "at most " : "") + counted(question.gpus, "GPU");
     const std::string limits = limits_text(question);
     text += (limits.empty() ? "" : ", " + limits) + "\n\n" + report.answer() + "\n";
     if (plan.recommended) {
@@ -273,6 +320,7 @@ std::string plan_table(const PlanReport& report) {
                               number(value.half_width.value_or(0.0)).c_str(), what);
             }
         }
+        text += "\n" + report.equals_text() + "\n";
         text += "\nWhy this fast: " + report.binds + "\n";
         text += "What it costs in noise: " + report.why_variance() + "\n";
         text += std::string("\nOne step away, the rest kept (") + objective.name + ", % more):\n" +
@@ -288,7 +336,15 @@ std::string plan_table(const PlanReport& report) {
         static_cast<long long>(plan.designs), static_cast<long long>(plan.ruled_out),
         number(plan.formula_error.least).c_str(), number(plan.formula_error.most).c_str(),
         number(plan.formula_error.median).c_str());
-    text += plan.impossible > 0 ? print("; %lld cannot run.\n", static_cast<long long>(plan.impossible)) : ".\n";
+    text += ".\n";
+    for (const PlanRefusal& refusal : plan.impossible) {
+        text += counted(refusal.designs, "design") + " cannot run, such as " + describe(refusal.example) + ": " +
+                refusal.reason + "\n";
+    }
+    text += "\nWhat it takes for granted:\n";
+    for (const std::string& assumption : report.assumptions()) {
+        text += "  " + assumption + "\n";
+    }
     return text;
 }
 

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 #include <string>
+#include <vector>
 
 #include "sim/plan/plan.h"
 #include "sim/plan/plan_simulation.h"
@@ -20,9 +21,11 @@ struct PlanReport {
     const Plan& plan;
     std::string binds;  ///< why updates are not faster
     VarianceParts variance;
-    std::string scenario;              ///< the runnable scenario file
-    std::string answer() const;        ///< the recommendation, or that there is none, in sentences
-    std::string why_variance() const;  ///< what staleness and reuse cost
+    std::string scenario;                          ///< the runnable scenario file
+    std::string answer() const;                    ///< the recommendation, or that there is none, in sentences
+    std::string equals_text() const;               ///< how many are as good, and by what one of them was chosen
+    std::string why_variance() const;              ///< what staleness and reuse cost
+    std::vector<std::string> assumptions() const;  ///< what no measurement stands behind
 };
 
 nlohmann::ordered_json plan_document(const PlanReport& report);

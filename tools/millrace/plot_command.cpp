@@ -76,4 +76,25 @@ int run_plot_script(const std::string& name, const std::string& plots, const std
     return WEXITSTATUS(status);
 }
 
+void take_plots_option(std::vector<std::string>& words, std::string& plots) {
+    const std::string option = "--plots";
+    for (auto word = words.begin(); word != words.end();) {
+        const bool in_one_word = word->starts_with(option + "=");
+        if (*word != option && !in_one_word) {
+            ++word;
+            continue;
+        }
+        const auto next = word + 1;
+        const std::string folder = in_one_word ? word->substr(option.size() + 1) : next != words.end() ? *next : "";
+        if (folder.empty()) {
+            throw UsageError(option + " needs the name of a folder");
+        }
+        if (!plots.empty()) {
+            throw UsageError(option + " is given twice");
+        }
+        plots = folder;
+        word = words.erase(word, in_one_word ? next : next + 1);
+    }
+}
+
 }  // namespace millrace

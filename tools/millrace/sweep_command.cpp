@@ -6,11 +6,11 @@
 #include <iostream>
 #include <string>
 
-#include "sim/scenario/diagnostics.h"
 #include "sim/sweep/row_collection.h"
 #include "sim/sweep/sweep_file.h"
 #include "sim/sweep/sweep_growth.h"
 #include "sim/sweep/sweep_runner.h"
+#include "tools/millrace/failure.h"
 #include "tools/millrace/interrupt.h"
 #include "tools/millrace/manifest.h"
 #include "tools/millrace/ranks.h"
@@ -82,18 +82,6 @@ Preparation prepare(const SweepCommandOptions& options, const SharedWork* work, 
     return prepared;
 }
 
-int exit_code_of(const std::exception_ptr& problem) {
-    try {
-        std::rethrow_exception(problem);
-    } catch (const UsageError&) {
-        return exit_usage;
-    } catch (const ScenarioError&) {
-        return exit_bad_input;
-    } catch (...) {
-        return exit_failed;
-    }
-}
-
 int run(const SweepCommandOptions& options, const SharedWork* work) {
     const bool speaks = work == nullptr || work->rank == 0;
     const std::string started = time_of_day();
@@ -112,8 +100,10 @@ int run(const SweepCommandOptions& options, const SharedWork* work) {
         // Most likely all ranks find the same fault; then one of them says it.
         const bool rank_0_says_it = work->any(speaks && problem);
         if (problem && (speaks || !rank_0_says_it)) {
-            std::rethrow_exception(problem);
+            report_failure(problem);
         }
+        // mpirun ends all ranks when the first one leaves with an error: not before it is said.
+        work->any(false);
         return problem ? exit_code_of(problem) : exit_failed;
     }
     const Sweep& sweep = prepared.sweep;
@@ -180,14 +170,9 @@ int sweep_command(const SweepCommandOptions& options) {
     Ranks ranks;
     try {
         return run(options, &ranks.work());
-    } catch (const UsageError&) {
-        throw;
-    } catch (const ScenarioError&) {
-        throw;
-    } catch (const std::exception& error) {
+    } catch (...) {
         // The others would wait for this one forever.
-        std::cerr << "millrace: error on rank " << ranks.work().rank << ": " << error.what() << '\n';
-        ranks.give_up(exit_failed);
+        ranks.give_up(report_failure(std::current_exception(), " on rank " + std::to_string(ranks.work().rank)));
     }
 }
 
