@@ -6,7 +6,8 @@
 //   * "set" is applied in the order of its paths, so that a whole object stands before its parts.
 //   * Constraints see the scenario with its defaults, before it is checked: they are there to leave out what a check
 //     would refuse. What passes them and is refused is an impossible design, which tells why; a family of impossible
-//     designs only is an error.
+//     designs only is an error, and so is a value of an axis that is wrong by itself (of the wrong type, out of the
+//     range of its key) in every combination with it.
 //   * A design that is the same scenario as an earlier one, of its own or another family, is left out with a warning:
 //     families may overlap, and an axis may have no effect where its part of the pipeline is missing.
 //   * Designs compare under common random numbers: a family whose set and axes do not state the seed has the first
