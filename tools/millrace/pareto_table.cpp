@@ -10,9 +10,15 @@ namespace {
 
 using Cells = std::vector<std::string>;
 
+/// To so many significant digits; large numbers in whole ones rather than with an exponent: 104 and not 1e+02.
 std::string number(double value, int digits) {
+    const double size = std::abs(value);
     char text[64];
-    std::snprintf(text, sizeof text, "%.*g", digits, value);
+    if (size >= std::pow(10.0, digits) && size < 1e9) {
+        std::snprintf(text, sizeof text, "%.0f", value);
+    } else {
+        std::snprintf(text, sizeof text, "%.*g", digits, value);
+    }
     return text;
 }
 
