@@ -7,7 +7,7 @@
 // between designs under common random numbers. A bootstrap of replications would double the bias before it could
 // correct it. Both rest on the hypervolume being smooth in the means, which it is except where designs tie.
 // Where replications are allotted by what earlier ones showed, a mean that looks bad by chance is not looked at again;
-// that bias is removed in part only. Measured on synthetic studies (tests/sweep/hypervolume_estimate_test.cpp): a bias
+// that bias is removed in part only. Measured on synthetic studies (tests/pareto/hypervolume_estimate_test.cpp): a bias
 // of 0.018 becomes 0.001 with equal replications, 0.020 becomes 0.012 with adaptive ones; 95 % intervals cover 92 to
 // 97 %.
 #pragma once

@@ -64,11 +64,22 @@ struct PairEvidence {
     double against = 0.0;     ///< largest t: how clearly q fails to dominate d somewhere
     double in_favour = 0.0;   ///< smallest -t: how clearly q dominates d everywhere
     bool impossible = false;  ///< q is exactly worse somewhere or exactly equal everywhere
+    bool by_means = false;    ///< q dominates d by the means over these replications
 };
 
 PairEvidence examine(const ObjectiveSamples& d, const ObjectiveSamples& q) {
     PairEvidence pair;
     pair.common = std::min(d.replications(), q.replications());
+    if (pair.common == 1) {  // no evidence, but it says which mean is smaller
+        bool smaller = false;
+        bool larger = false;
+        for (std::size_t j = 0; j < d.values.size(); ++j) {
+            const double difference = apart(q.values[j][0], d.values[j][0]);
+            smaller = smaller || difference < 0.0;
+            larger = larger || difference > 0.0;
+        }
+        pair.by_means = smaller && !larger;
+    }
     if (pair.common < 2) {
         return pair;
     }
@@ -91,6 +102,7 @@ PairEvidence examine(const ObjectiveSamples& d, const ObjectiveSamples& q) {
         pair.against = infinite;
         pair.in_favour = -infinite;
     }
+    pair.by_means = pair.in_favour >= 0.0;
     return pair;
 }
 
@@ -161,8 +173,8 @@ MembershipDecision decide(std::span<const ObjectiveSamples> samples, std::size_t
             const std::int64_t degrees = pair.common - 1;
             needed_in = critical.at(level / static_cast<double>(std::max<std::size_t>(pair.random, 1)), degrees);
             needed_out = critical.at(level / candidates, degrees);
-            result.leads_by_means = result.leads_by_means && pair.in_favour < 0.0;
         }
+        result.leads_by_means = result.leads_by_means && !pair.by_means;
         if (nearest == no_design || pair.against / needed_in < against) {
             nearest = rivals[i];
             against = pair.against / needed_in;

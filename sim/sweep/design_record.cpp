@@ -56,6 +56,10 @@ std::vector<DesignRecord> collect_records(const Sweep& sweep, const RowCollectio
         }
         if (record.error.empty() && rows.of(i).empty()) {
             record.error = "it was not run: go on with the sweep";
+            record.incomplete = true;
+        }
+        if (record.error.empty()) {
+            record.incomplete = record.replications < sweep.replications.least;
         }
     }
     return records;

@@ -20,6 +20,7 @@ struct DesignRecord {
     /// By metric, one value per replication from 0 on; none where it has no value.
     std::map<std::string, std::vector<std::optional<double>>> metrics;
     std::map<std::string, std::string> undefined;  ///< of the first block that says so
+    bool incomplete = false;                       ///< the sweep has not run its first replications yet
     std::string error;  ///< why there is nothing to compare: it is impossible, a block failed, it was not run; or empty
 };
 

@@ -137,6 +137,9 @@ class Refiner {
         for (const std::size_t axis : *axes) {
             const auto& [path, value] = from.values[axis];
             const std::string& other = to.values[axis].second;
+            if (path == "seed" || path == "name") {
+                return refuse(gap, "they differ in " + path + ", which measures nothing");
+            }
             if (!number_in(value) || !number_in(other)) {
                 return refuse(gap, "they differ in " + path + ", which is no number");
             }

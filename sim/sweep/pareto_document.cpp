@@ -89,6 +89,7 @@ Json design_json(const Design& design, const ParetoDesign& result) {
         json["error"] = result.error;
         return json;
     }
+    json["warmup_updates"] = result.warmup_updates;
     json["metrics"] = Json::object();
     for (const auto& [key, metric] : result.metrics) {
         Json& entry = json["metrics"][key] = estimate_json(key, metric);
@@ -145,6 +146,7 @@ std::string pareto_json(const Sweep& sweep, const std::string& sweep_hash, const
     json["sweep_hash"] = sweep_hash;
     json["confidence"] = report.confidence;
     json["looks"] = report.looks;
+    json["incomplete_designs"] = incomplete_designs(report);
     json["objectives"] = Json::array();
     for (const SweepObjective& objective : sweep.objectives) {
         json["objectives"].push_back(

@@ -1,9 +1,11 @@
 #include "sim/sweep/pareto_report.h"
 
 #include <algorithm>
+#include <map>
 #include <stdexcept>
 
 #include "sim/pareto/adaptive_replication.h"
+#include "sim/pareto/pareto_front.h"
 #include "sim/sweep/sweep_growth.h"
 
 namespace millrace {
@@ -12,6 +14,7 @@ namespace {
 ParetoDesign describe(const DesignRecord& record, std::span<const SweepObjective> objectives) {
     ParetoDesign design;
     design.replications = record.replications;
+    design.incomplete = record.incomplete;
     design.warmup_updates = record.warmup_updates;
     design.error = record.error.empty() ? missing_objective(record, objectives) : record.error;
     if (!design.error.empty()) {
@@ -56,7 +59,29 @@ ObjectivePoint turned(const std::vector<double>& reference, std::span<const Swee
     return point;
 }
 
+/// What the default reference point lies beyond: the means on the fronts of the families. Designs far off every front
+/// would otherwise decide what hypervolumes mean.
+std::vector<ObjectivePoint> family_fronts(const Sweep& sweep, std::span<const ObjectiveSamples> samples) {
+    std::map<std::string, std::vector<ObjectiveSamples>> families;
+    for (std::size_t i = 0; i < samples.size(); ++i) {
+        families[sweep.designs[i].family].push_back(samples[i]);
+    }
+    std::vector<ObjectivePoint> all;
+    for (const auto& [name, own] : families) {
+        const std::vector<ObjectivePoint> means = mean_points(own);
+        for (const std::size_t leading : pareto_front(means)) {
+            all.push_back(means[leading]);
+        }
+    }
+    return all;
+}
+
 }  // namespace
+
+std::int64_t incomplete_designs(const ParetoReport& report) {
+    return std::count_if(report.designs.begin(), report.designs.end(),
+                         [](const ParetoDesign& design) { return design.incomplete; });
+}
 
 ParetoReport pareto_report(const Sweep& sweep, std::span<const DesignRecord> records, const ParetoOptions& options) {
     ParetoReport report;
@@ -72,8 +97,8 @@ ParetoReport pareto_report(const Sweep& sweep, std::span<const DesignRecord> rec
         report.designs[i].decision = decisions[i];
     }
 
-    const ObjectivePoint reference =
-        options.reference ? turned(*options.reference, sweep.objectives) : default_reference(mean_points(samples));
+    const ObjectivePoint reference = options.reference ? turned(*options.reference, sweep.objectives)
+                                                       : default_reference(family_fronts(sweep, samples));
     for (std::size_t j = 0; j < sweep.objectives.size(); ++j) {
         report.reference.push_back(toward_minimum(reference[j], sweep.objectives[j].minimize));
     }

@@ -30,6 +30,7 @@ struct ParetoDesign {
     std::int64_t warmup_updates = 0;
     std::map<std::string, Estimate> metrics;       ///< with 95 % half-widths
     std::map<std::string, std::string> undefined;  ///< metrics without any value, and why
+    bool incomplete = false;                       ///< see DesignRecord
     std::string error;                             ///< why it is compared with nothing; then there is no decision
     MembershipDecision decision;
 };
@@ -49,6 +50,9 @@ inline bool is_of_interest(const ParetoDesign& design) {
     return design.decision.compared &&
            (design.decision.leads_by_means || design.decision.membership != Membership::out);
 }
+
+/// Designs that the sweep has still to run, so that nothing here is final.
+std::int64_t incomplete_designs(const ParetoReport& report);
 
 /// Throws std::invalid_argument for a reference with another number of values than there are objectives.
 ParetoReport pareto_report(const Sweep& sweep, std::span<const DesignRecord> records, const ParetoOptions& options);

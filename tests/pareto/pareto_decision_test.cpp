@@ -104,6 +104,16 @@ TEST_CASE("one replication decides nothing, and a lonely design is on its front"
     CHECK(memberships({a}) == std::vector{in});
     const ObjectiveSamples longer{{{1.0, 1.1, 0.9}, {1.0, 1.1, 0.9}}};
     CHECK(memberships({longer, b}) == std::vector{undecided, undecided});  // one replication in common
+    // What it does say is which of two leads.
+    for (const ObjectiveSamples& other : {a, longer}) {
+        const auto decisions = decide_membership(std::vector{other, b}, {});
+        CHECK(decisions[0].leads_by_means);
+        CHECK_FALSE(decisions[1].leads_by_means);
+    }
+    const ObjectiveSamples copy = a;
+    for (const MembershipDecision& decision : decide_membership(std::vector{a, copy}, {})) {
+        CHECK(decision.leads_by_means);
+    }
 }
 
 TEST_CASE("designs without values are compared with nothing") {

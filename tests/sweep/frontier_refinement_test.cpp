@@ -77,6 +77,8 @@ TEST_CASE("gaps that cannot be bisected are refused with the reason") {
     };
     CHECK(reason(design("a", {{"t", "8"}}), design("a", {{"t", "9"}})) ==
           "8 and 9 of t have no whole number between them");
+    CHECK(reason(design("a", {{"seed", "1"}}), design("a", {{"seed", "9"}})) ==
+          "they differ in seed, which measures nothing");
     CHECK(reason(design("a", {{"kind", "\"fifo\""}}), design("a", {{"kind", "\"lifo\""}})) ==
           "they differ in kind, which is no number");
     CHECK(reason(design("a", {{"t", "1"}}), design("b", {{"t", "5"}})) == "they belong to different families");

@@ -120,7 +120,16 @@ std::string proposals(const Sweep& sweep, const Refinement& refinement) {
         text += "  " + proposal.design.family + ": " + values_text(proposal.design.values) + ", between " +
                 sweep.designs[proposal.gap.from].id + " and " + sweep.designs[proposal.gap.to].id + "\n";
     }
-    return text.empty() ? "" : "\nThe widest gaps of the frontier would be halved by\n" + text;
+    text = text.empty() ? "" : "\nThe widest gaps of the frontier would be halved by\n" + text;
+    const auto added =
+        std::count_if(sweep.designs.begin(), sweep.designs.end(), [](const Design& design) { return design.refined; });
+    if (added < sweep.most_added && refinement.proposed.empty() && !refinement.refused.empty()) {
+        const RefusedGap& widest = refinement.refused.front();
+        text += "\nOf " + std::to_string(sweep.most_added) + " designs to add " + std::to_string(added) +
+                " were: no gap is left that can be halved (the widest, between " + sweep.designs[widest.gap.from].id +
+                " and " + sweep.designs[widest.gap.to].id + ": " + widest.reason + ").\n";
+    }
+    return text;
 }
 
 }  // namespace
@@ -148,10 +157,15 @@ std::string pareto_table(const Sweep& sweep, const ParetoReport& report) {
     const auto of = [&](Membership membership) { return std::to_string(count[static_cast<std::size_t>(membership)]); };
     const auto added =
         std::count_if(sweep.designs.begin(), sweep.designs.end(), [](const Design& design) { return design.refined; });
-    std::string text = sweep.name + ": " + std::to_string(sweep.designs.size()) + " designs" +
-                       (added == 0 ? "" : ", " + std::to_string(added) + " of them refined from gaps of the frontier") +
-                       "; on the frontier " + of(Membership::in) + ", not on it " + of(Membership::out) +
-                       ", undecided " + of(Membership::undecided) + "\n";
+    std::string text;
+    if (const std::int64_t incomplete = incomplete_designs(report); incomplete > 0) {
+        text +=
+            "INCOMPLETE: " + std::to_string(incomplete) + " designs have still to be run, so nothing here is final.\n";
+    }
+    text += sweep.name + ": " + std::to_string(sweep.designs.size()) + " designs" +
+            (added == 0 ? "" : ", " + std::to_string(added) + " of them refined from gaps of the frontier") +
+            "; on the frontier " + of(Membership::in) + ", not on it " + of(Membership::out) + ", undecided " +
+            of(Membership::undecided) + "\n";
     if (count[0] + count[1] > 0) {
         text += "With a probability of " + number(100.0 * report.confidence, 6) + " % all of this is right";
         const std::size_t compared = count[0] + count[1] + count[2];
@@ -159,7 +173,13 @@ std::string pareto_table(const Sweep& sweep, const ParetoReport& report) {
                     ? ". "
                     : " among the " + std::to_string(compared) + " designs that have values to compare. ";
     }
-    text += "Half-widths are 95 % for each number alone.\n\n";
+    text += "Half-widths are 95 % for each number alone.\n";
+    if (added > 0) {
+        text +=
+            "(Refined designs were placed by the replications that also judge them, which the probability leaves "
+            "out of account.)\n";
+    }
+    text += "\n";
     if (count[0] + count[2] > 0) {
         text += frontier_rows(sweep, report) + "\n";
     }

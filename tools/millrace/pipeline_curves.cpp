@@ -231,7 +231,7 @@ void PipelineCurves::warn(RunResult& result) const {
     };
     const EvaluationSettings& evaluation = scenario_.learner->evaluation;
     const WatchedShare shares[] = {{"learner/greedy", evaluation.greedy_prompts, 0.1},
-                            {"learner/pass@1", evaluation.sampled_prompts, 0.0}};
+                                   {"learner/pass@1", evaluation.sampled_prompts, 0.0}};
     for (const auto& [key, prompts, harmless_drop] : shares) {
         const double start = quartile(of_all([&](const ModelCurve& curve) { return curve.column(key).front(); }), 2);
         const double end = quartile(of_all([&](const ModelCurve& curve) { return curve.at_end(key); }), 2);

@@ -263,7 +263,7 @@ void add_pareto(CLI::App& app, Request& request) {
         ->capture_default_str();
     pareto
         ->add_option("--reference", options.reference,
-                     "Where hypervolumes end: a value per objective; default: a tenth beyond the worst means")
+                     "Where hypervolumes end: a value per objective; default: a tenth beyond the families' fronts")
         ->type_name("X,Y");
     SharedOptions::add_format(pareto, options.format);
     when_named(pareto, request, [asked, confidence] {
