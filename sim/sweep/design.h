@@ -1,6 +1,7 @@
 // What a sweep file comes to: the designs to run, and what is asked of them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -26,6 +27,7 @@ struct Design {
     std::string base;              ///< file of the scenario it changes, as the sweep file names it; may be empty
     std::vector<std::string> set;  ///< every change to it as `path=value`, in order: the family's, then the axes'
     AxisValues values;
+    std::vector<std::size_t> axes;     ///< by value: its axis, as a place among the family's; the same within a zip
     std::optional<Scenario> scenario;  ///< none when it is impossible
     std::string error;                 ///< why it is impossible; one line
     bool refined = false;              ///< not of the file but added in a gap of the frontier: sweep_growth.h

@@ -93,17 +93,119 @@ std::optional<std::vector<std::size_t>> differing_axes(const Design& a, const De
     return axes;
 }
 
+/// Columns of a zip go together, as workers and trainers of a fixed number of GPUs do: a row between two of theirs has
+/// the same share of the way in each column. The one nearest to the middle in which that is whole where it has to be;
+/// none when there is none. In place of the whole numbers nobody minds a rounding by a twentieth of the way.
+std::optional<std::vector<std::string>> zipped_middle(const Design& from, const Design& to,
+                                                      const std::vector<std::size_t>& columns, bool geometric) {
+    constexpr int most_parts = 64;
+    constexpr double off_the_way = 0.05;
+    std::optional<std::vector<std::string>> best;
+    double best_distance = 0.5;
+    for (int parts = 2; parts <= most_parts; ++parts) {
+        for (int part = 1; part < parts; ++part) {
+            const double share = static_cast<double>(part) / parts;
+            const double distance = std::abs(share - 0.5);
+            if (distance >= best_distance) {
+                continue;
+            }
+            std::vector<std::string> row;
+            for (const std::size_t column : columns) {
+                const std::string& a = from.values[column].second;
+                const std::string& b = to.values[column].second;
+                const double begin = *number_in(a);
+                const double end = *number_in(b);
+                const auto [low, high] = std::minmax(begin, end);
+                double value = geometric && is_by_factors(low, high) ? begin * std::pow(end / begin, share)
+                                                                     : begin + share * (end - begin);
+                if (is_whole(a) && is_whole(b)) {
+                    const double whole = std::floor(value + 0.5);
+                    if (std::abs(whole - value) > off_the_way * (high - low)) {
+                        break;
+                    }
+                    value = whole;
+                } else {
+                    value = with_few_digits(value, low, high);
+                }
+                if (value == begin || value == end) {
+                    break;
+                }
+                row.push_back(number_text(value));
+            }
+            if (row.size() == columns.size()) {
+                best = std::move(row);
+                best_distance = distance;
+            }
+        }
+        if (best && best_distance == 0.0) {
+            break;
+        }
+    }
+    return best;
+}
+
+/// What the columns of a zip may be: the row between, else those of either end.
+std::vector<std::vector<std::string>> zip_rows(const Design& from, const Design& to,
+                                               const std::vector<std::size_t>& columns, bool geometric) {
+    if (auto between = zipped_middle(from, to, columns, geometric)) {
+        return {std::move(*between)};
+    }
+    std::vector<std::vector<std::string>> ends(2);
+    for (const std::size_t column : columns) {
+        ends[0].push_back(from.values[column].second);
+        ends[1].push_back(to.values[column].second);
+    }
+    return ends;
+}
+
+using Candidates = std::vector<std::pair<double, AxisValues>>;  ///< with squares of distances from the middle
+
+Candidates with_rows(const Candidates& all, const std::vector<std::size_t>& columns,
+                     const std::vector<std::vector<std::string>>& rows) {
+    const double distance = rows.size() == 1 ? 0.0 : 0.25;
+    Candidates longer;
+    for (const auto& [before, values] : all) {
+        for (const std::vector<std::string>& row : rows) {
+            longer.emplace_back(before + distance, values);
+            for (std::size_t i = 0; i < columns.size(); ++i) {
+                longer.back().second[columns[i]].second = row[i];
+            }
+        }
+    }
+    return longer;
+}
+
+/// Differing columns by the axis they come from.
+std::vector<std::vector<std::size_t>> by_axis(const Design& design, const std::vector<std::size_t>& columns) {
+    std::vector<std::vector<std::size_t>> groups;
+    for (const std::size_t column : columns) {
+        const bool joins =
+            !groups.empty() && column < design.axes.size() && design.axes[column] == design.axes[groups.back().back()];
+        if (joins) {
+            groups.back().push_back(column);
+        } else {
+            groups.push_back({column});
+        }
+    }
+    return groups;
+}
+
 /// The middle of two designs and what rounding makes of it, nearest first.
-std::vector<AxisValues> middles(const Design& from, const Design& to, const std::vector<std::size_t>& axes,
+std::vector<AxisValues> middles(const Design& from, const Design& to, const std::vector<std::size_t>& columns,
                                 bool geometric) {
-    std::vector<std::pair<double, AxisValues>> all = {{0.0, from.values}};
+    Candidates all = {{0.0, from.values}};
     std::size_t rounded = 0;
-    for (const std::size_t axis : axes) {
+    for (const std::vector<std::size_t>& group : by_axis(from, columns)) {
+        if (group.size() > 1) {
+            all = with_rows(all, group, zip_rows(from, to, group, geometric));
+            continue;
+        }
+        const std::size_t axis = group.front();
         std::vector<Choice> here = choices(from.values[axis].second, to.values[axis].second, geometric);
         if (here.size() > 1 && ++rounded > most_rounded_axes) {
             here.resize(1);
         }
-        std::vector<std::pair<double, AxisValues>> longer;
+        Candidates longer;
         for (const auto& [distance, values] : all) {
             for (const Choice& choice : here) {
                 longer.emplace_back(distance + choice.distance * choice.distance, values);
@@ -148,6 +250,11 @@ class Refiner {
             if (are_neighbours(value, other)) {
                 reason = value + " and " + other + " of " + path + " have no " +
                          (is_whole(value) && is_whole(other) ? "whole number" : "number") + " between them";
+            }
+        }
+        for (const std::vector<std::size_t>& group : by_axis(from, *axes)) {
+            if (group.size() > 1 && !zipped_middle(from, to, group, false)) {
+                reason = "axes that are zipped have no row between theirs whose numbers are whole";
             }
         }
         std::vector<AxisValues> candidates = middles(from, to, *axes, true);

@@ -57,7 +57,9 @@ struct RefinementRules {
 /// are positive and one is four times the other or more (such axes are stepped by factors), else the arithmetic one.
 /// Where both values are whole the middle is, too: where it has to be rounded, all ways to round these axes down or up
 /// are tried, nearest to the middle first, until `make` makes a design, and then the arithmetic means if some were
-/// geometric. So axes that go together, such as two counts with a constant sum, find each other.
+/// geometric. So axes that a constraint ties together, such as two counts with a constant sum, find each other. The
+/// columns of a zip go together anyway: they get the row nearest to the middle that has the same share of the way in
+/// each of them, to a twentieth.
 ///
 /// A gap is refused when its ends belong to different families, differ in an axis that is no number, when nothing that
 /// was tried is a design other than the two ends, or when the first that is one is there already.

@@ -304,6 +304,11 @@ Combination combine(const Family& family, const std::vector<Change>& fixed, Axis
         design.set.push_back(change.text);
     }
     for (const auto& [path, value] : design.values) {
+        const auto axis = std::find_if(family.axes.begin(), family.axes.end(), [&](const Axis& one) {
+            return std::any_of(one.columns.begin(), one.columns.end(),
+                               [&](const AxisColumn& column) { return column.path == path; });
+        });
+        design.axes.push_back(static_cast<std::size_t>(axis - family.axes.begin()));
         design.set.push_back(path + "=" + value);
     }
     try {

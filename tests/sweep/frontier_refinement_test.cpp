@@ -67,6 +67,32 @@ TEST_CASE("neighbours that differ in several numbers are bisected in all of them
     CHECK(zip.proposed[0].design.values == Values{{"workers.count", "5"}, {"rate", "0.75"}, {"k", "1"}});
 }
 
+TEST_CASE("columns of a zip stay on the way between its rows") {
+    const auto zipped = [](std::string workers, std::string trainers, std::string room) {
+        Design made = design("a", {{"W", std::move(workers)}, {"T", std::move(trainers)}, {"N", std::move(room)}});
+        made.axes = {0, 0, 1};
+        return made;
+    };
+    const std::vector<ObjectivePoint> points = {{0.0, 1.0, 0.0}, {1.0, 0.0, 0.0}};
+    const auto middle = [&](const Design& a, const Design& b) {
+        const Refinement result = refine({a, b}, points);
+        REQUIRE(result.proposed.size() == 1);
+        return result.proposed[0].design.values;
+    };
+    // No constraint is needed for sixteen GPUs to stay sixteen.
+    CHECK(middle(zipped("14", "2", "64"), zipped("12", "4", "64")) == Values{{"W", "13"}, {"T", "3"}, {"N", "64"}});
+    CHECK(middle(zipped("14", "2", "64"), zipped("11", "5", "64")) == Values{{"W", "13"}, {"T", "3"}, {"N", "64"}});
+    CHECK(middle(zipped("12", "4", "64"), zipped("9", "7", "128")) == Values{{"W", "11"}, {"T", "5"}, {"N", "96"}});
+    // Without a row between, another axis may have a middle at one of the two.
+    CHECK(middle(zipped("14", "2", "64"), zipped("13", "3", "128")) == Values{{"W", "14"}, {"T", "2"}, {"N", "96"}});
+    const Refinement none = refine({zipped("14", "2", "64"), zipped("13", "3", "64")}, points);
+    CHECK(none.proposed.empty());
+    REQUIRE(none.refused.size() == 1);
+    CHECK(none.refused[0].reason == "axes that are zipped have no row between theirs whose numbers are whole");
+    // Where they are large, rounding does not leave the way.
+    CHECK(middle(zipped("1001", "2000", "64"), zipped("2000", "4001", "64"))[0].second == "1501");
+}
+
 TEST_CASE("gaps that cannot be bisected are refused with the reason") {
     const std::vector<ObjectivePoint> points = {{0.0, 1.0, 0.0}, {1.0, 0.0, 0.0}};
     const auto reason = [&](const Design& a, const Design& b) {

@@ -44,7 +44,7 @@ int merge_all(Sweep sweep, const std::string& folder) {
         failed += fails ? 1 : 0;
     }
     std::cout << sweep.designs.size() << " designs, " << replications << " replications: " << merged_rows_file(folder)
-              << '\n';
+              << "\nThe frontier: millrace pareto " << folder << '\n';
     if (failed > 0) {
         std::cerr << failed << " of the " << sweep.designs.size()
                   << " designs failed; the rows say why (look for \"error\").\n";
