@@ -41,6 +41,7 @@ class Commands:
         for text in design["set"]:
             if text not in inside:
                 words += ["--set", text]
+        words += ["--set", f"horizon.warmup_updates={design['warmup_updates']}"] if needs_warmup(design) else []
         words += ["--replications", str(design["replications"])] if design.get("replications") else []
         return shlex.join(words)
 
@@ -49,6 +50,15 @@ class Commands:
         if not design.get("scenario"):
             return None
         return shlex.join(["millrace", "run", os.path.join(self.folder, design["scenario"])])
+
+
+def needs_warmup(design):
+    """Whether the warm-up that the sweep measured with has to be said, so that the command gives the same numbers."""
+    warmup = design.get("warmup_updates")
+    if not isinstance(warmup, int) or isinstance(warmup, bool):
+        return False
+    return not any(text.startswith("horizon.warmup_updates=") or (text.startswith("horizon=") and
+                                                                 '"warmup_updates"' in text) for text in design["set"])
 
 
 def scenarios(folder):

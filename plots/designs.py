@@ -41,7 +41,26 @@ def load_folder(folder):
                 raise ValueError(f'{design["design"]}: on_front is {design["on_front"]!r}')
             for estimate in design["metrics"].values():
                 estimate["mean"]
+    study["target_words"] = target_words(folder, study["designs"])
     return study
+
+
+def target_words(folder, designs):
+    """pass@1 = 0.5: the accuracy that learners of all designs are to reach; None where it is not one, or not known."""
+    path, found = os.path.join(folder, "sweep.json"), set()
+    sweep = load_json(path) if os.path.exists(path) else {}
+    with Reading(path):
+        bases = {family["name"]: family["base"] for family in sweep.get("sweep", {}).get("families", [])}
+        for design in designs:
+            base = bases.get(design["family"])
+            changes = [text.split("=", 1)[0] for text in design["set"]]
+            # A sweep over targets, or over learners, has no single one.
+            if not isinstance(base, dict) or {"learner", "learner.target_pass_at_1"} & set(changes):
+                return None
+            found.add((base.get("learner") or {}).get("target_pass_at_1"))
+    if len(found) != 1 or None in found:
+        return None
+    return f"pass@1 = {short_number(found.pop())}"
 
 
 def load_results(paths):

@@ -44,22 +44,39 @@ def tell(families, designs, metric, x=None, y=None, objectives=(), name=""):
         raise BadRequest(f"no design has a value of {x or SPLIT}: say by --x which axis goes across; there are "
                          + (", ".join(sorted(paths)) or "none"))
     goal = conclusion.goal_of(metric, objectives)
-    panels, shown = [], []
+    shown = [one for one in designs if one["family"] in families and set(x.split("/")) <= set(one["values"])]
+    off_grid = between(shown, x, y)
+    panels = []
     for family in families:
         cells = {}
-        for design in designs:
-            if design["family"] == family and set(x.split("/")) <= set(design["values"]):
+        for design in shown:
+            if design["family"] == family and design["design"] not in off_grid:
                 cells.setdefault((place(design, x), place(design, y)), []).append(design)
-                shown.append(design)
         if cells:
             panels.append({"family": family, "cells": {at: settle(here, metric, goal) for at, here in cells.items()}})
-    if not any(has_metric(design, metric) for design in shown):
+    if not any(has_metric(design, metric) for design in shown if design["design"] not in off_grid):
         raise BadRequest(f"no design with a value of {x} has the metric {metric}: there is nothing to draw")
+    headline, of_heading = conclusion.extreme(shown, families, metric, goal)
     columns, lines = ({at[k] for panel in panels for at in panel["cells"]} for k in (0, 1))
     return {"metric": metric, "goal": goal, "x": x, "y": y, "name": name, "panels": panels, "columns": sorted(columns),
             "lines": sorted(lines), "most": max(c["designs"] for p in panels for c in p["cells"].values()),
-            "headline": conclusion.extreme(shown, families, metric, goal),
+            "headline": headline, "of_heading": of_heading, "off_grid": off_grid,
             "not_shown": not_shown(families, designs, x.split("/"))}
+
+
+def between(designs, x, y):
+    """Ids of designs that the sweep added at values which none of its own designs has: a row of its own for each would
+    be empty but for one cell."""
+    own = [one for one in designs if not one.get("refined")] or designs
+    columns, lines = ({place(one, path) for one in own} for path in (x, y))
+    return {one["design"] for one in designs if place(one, x) not in columns or place(one, y) not in lines}
+
+
+def not_drawn(count):
+    """What a figure says of them."""
+    if not count:
+        return ""
+    return f"Not drawn: {count} design{'s' if count > 1 else ''} that the sweep added between values of its axes."
 
 
 def place(design, path):
@@ -111,6 +128,7 @@ def draw(story):
     drawn = [panel["cells"][at] for panel in panels for at in panel["cells"]]
     notes = ["; ".join(text for text, shown in (
         (story["name"], story["name"]),
+        (conclusion.NOISE_WORDS, conclusion.assumes_noise([story["metric"]])),
         ("outlined: on the frontier", any(cell["frontier"] == "in" for cell in drawn)),
         ("dashed outline: undecided", any(cell["frontier"] == "undecided" for cell in drawn)),
         ("hatched: not run", any(cell is None or (cell["value"] is None and not cell["failed"]) for cell in cells)),
@@ -119,8 +137,9 @@ def draw(story):
         which = "least" if story["goal"] == "minimize" else "greatest"
         notes.append(f"a cell with several designs (at most {story['most']}, which differ in other axes) shows the "
                      f"{which} value")
-    if story["not_shown"]:
-        notes.append(story["not_shown"])
+    if story["title"] == story["headline"] and story["of_heading"]:
+        notes.append(story["of_heading"])
+    notes += [text for text in (not_drawn(len(story["off_grid"])), story["not_shown"]) if text]
     height = title_height(width, story["title"], notes) + 0.8 + max(1.9, 0.42 * max(len(u) for u in used))
     figure = new_figure(width, height)
     top = title(figure, story["title"], notes) - 0.12 / height

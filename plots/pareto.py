@@ -37,7 +37,8 @@ def tell(study):
     return {"name": str(study["name"]), "objectives": objectives, "x": x, "y": y, "families": study["families"],
             "designs": drawn, "failed": sum("error" in design for design in study["designs"]),
             "without": sum("error" not in design for design in study["designs"]) - len(drawn),
-            "headline": conclusion.headline(study), "named": conclusion.named_in_headline(study)}
+            "headline": conclusion.headline(study), "named": conclusion.named_in_headline(study),
+            "noise": conclusion.assumes_noise([x, y, conclusion.target_metric(study["designs"])])}
 
 
 def rows(story):
@@ -83,14 +84,15 @@ def draw(story):
     height = figure.get_figheight()
     counts = {kind: sum(design["membership"] == kind for design in story["designs"])
               for kind in ("in", "undecided", "out")}
-    lines = [f"{story['name']}, {len(story['designs'])} designs: {counts['in']} on the frontier, "
+    noise = f", {conclusion.NOISE_WORDS}" if story["noise"] else ""
+    lines = [f"{story['name']}{noise}, {len(story['designs'])} designs: {counts['in']} on the frontier, "
              f"{counts['undecided']} undecided, {counts['out']} dominated"
              + (f"; {story['failed']} failed" if story["failed"] else "")
              + (f"; {story['without']} without these metrics" if story["without"] else "")
-             + ". Whiskers: 95 % intervals of means"]
+             + ". Whiskers: 95 % intervals"]
     front = [design for design in story["designs"] if design["on_front"]]
     key = label_key(front)
-    lines += [f"Labels: {key}" + ("; bold: the one in the heading" if story["named"] else "")] if key else []
+    lines += [f"Labels: {key}" + ("; bold: in the heading" if story["named"] else "")] if key else []
     if any(design["refined"] for design in story["designs"]):
         lines.append("thin rings: designs that the sweep added between those of its axes")
     third = story["objectives"][2:]
@@ -227,7 +229,9 @@ def draw_labels(figure, axes, story, steps, better, x_goal, y_goal):
     stairs = [[tuple(corner) for corner in axes.transData.transform(corners)] for corners in steps]
     towards = (-1 if x_goal == "minimize" else 1, -1 if y_goal == "minimize" else 1)
     texts = [shared_label(some) or some[0]["family"] for some in front]
-    bold = {shared_label(some) for some in front if {one["design"] for one in some} & story["named"]}
+    # By what is written: designs that differ in how long they ran have one label.
+    named = {(one["family"], one["label"]) for one in story["designs"] if one["design"] in story["named"]}
+    bold = {shared_label(some) for some in front if {(one["family"], one["label"]) for one in some} & named}
 
     def weight(text):
         return "bold" if text in bold else "normal"

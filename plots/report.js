@@ -200,7 +200,8 @@
                   outline(i, k, 1.4, "#ffffff", cell.frontier === "in" ? "solid" : "4px,3px"));
     }));
     element("outlines").textContent = (kinds.has("in") ? "Outlined: on the frontier. " : "")
-      + (kinds.has("undecided") ? "Dashed outline: undecided." : "");
+      + (kinds.has("undecided") ? "Dashed outline: undecided." : "")
+      + (metric.startsWith("noise/") ? " " + data.noise : "");
     if (row >= 0) shapes.push(frame(5, "#000000"), frame(2.5, "#E69F00"));
     const height = Math.min(narrow.matches ? 380 : 470, 110 + 70 * lines.length);
     heat.style.height = height + "px";

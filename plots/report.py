@@ -109,6 +109,7 @@ def script_data(study, story, map_story, how):
         "families": study["families"],
         "looks": [{"colour": colour if colour != BLACK else "#000000", "symbol": SYMBOLS[marker], "dash": DASHES[i]}
                   for i, (colour, marker, _) in enumerate(LOOKS)],
+        "noise": conclusion.capital(conclusion.NOISE_WORDS) + ".",
         "words": WORDS, "shown": shown, "titles": {key: metric_title(key) for key in known + keys},
         "paths": list(dict.fromkeys(path for one in study["designs"] for path in one["values"]
                                     if designs.distinguishes(path))),
@@ -167,7 +168,8 @@ def staircases(story):
 
 
 def cell(design, map_story):
-    if map_story is None or not set(map_story["x"].split("/")) <= set(design["values"]):
+    if (map_story is None or design["design"] in map_story["off_grid"]
+            or not set(map_story["x"].split("/")) <= set(design["values"])):
         return None
     return [map_story["columns"].index(heatmap.place(design, map_story["x"])),
             map_story["lines"].index(heatmap.place(design, map_story["y"]))]
@@ -207,7 +209,8 @@ def page(study, results, how):
         "metrics": "".join(f'<option value="{html.escape(key)}"{" selected" if key == first else ""}>'
                            f"{html.escape(metric_title(key))}</option>" for key in metrics),
         "families": "".join(f"<option>{html.escape(str(name))}</option>" for name in mapped),
-        "not_shown": html.escape(map_story["not_shown"] or "") if map_story else "",
+        "not_shown": html.escape(" ".join(part for part in (
+            heatmap.not_drawn(len(map_story["off_grid"])), map_story["not_shown"]) if part)) if map_story else "",
         "heat": "" if map_story else " hidden",
         "figures": "".join(figures(study, story, map_story, results)),
         "hash": html.escape(str(study.get("sweep_hash", ""))),

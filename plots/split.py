@@ -67,10 +67,14 @@ def tell(families, designs, rate):
 
 
 def headline(rate, points, families, per_gpu):
+    """The highest, and splits whose intervals overlap its own."""
     best = max(points, key=lambda p: p["rate"])
-    owner = f" ({best['family']})" if len(families) > 1 else ""
-    return (f"{RATES[rate]}{PER_GPU if per_gpu else ''}: highest at {best['workers']}:{best['trainers']}{owner}, "
-            f"{number(best['rate'], 3)}")
+    near = sorted((p for p in points if p["rate"] + p["half_width"] >= best["rate"] - best["half_width"]),
+                  key=lambda p: -p["rate"])
+    names = list(dict.fromkeys(f"{p['workers']}:{p['trainers']}" + (f" ({p['family']})" if len(families) > 1 else "")
+                               for p in near))
+    where = " and ".join(names if len(names) < 3 else [names[0], f"{len(names) - 1} others within their intervals"])
+    return f"{RATES[rate]}{PER_GPU if per_gpu else ''}: highest at {where}, {number(best['rate'], 3)}"
 
 
 def without_repeats(lines):

@@ -181,6 +181,33 @@ class FigureTest(unittest.TestCase):
         said = " ".join(artist.get_text() for artist, _ in figure_style.texts_of(drawn))
         self.assertIn("outlined: on the frontier; dashed outline: undecided", said)
 
+    def test_assumed_noise_is_said(self):
+        study = json.loads(json.dumps(self.study))
+        for one in study["designs"]:
+            if "metrics" in one:
+                one["metrics"]["noise/relative_variance"] = one["metrics"]["staleness/mean"]
+        study["objectives"][1]["metric"] = "noise/relative_variance"
+        os.makedirs(self.path("noisy"), exist_ok=True)
+        self.write("noisy/pareto.json", study)
+        for words, said in ((["pareto"], 1), (["heatmap", "--metric", "noise/relative_variance"], 1), (["heatmap"], 0)):
+            self.plot(words[0], self.path("noisy"), *words[1:], "--out", self.path("noisy"))
+            self.assertEqual("under the assumed noise model" in self.read("noisy.svg"), said == 1, words)
+
+    def test_added_designs_make_no_rows_of_their_own(self):
+        """One between two sizes is left out of the grid, one at a size of the sweep has its cell in it."""
+        study = json.loads(json.dumps(self.study))
+        like = study["designs"][0]
+        for i, capacity in enumerate((96, 80, 64)):
+            study["designs"].append({**like, "design": f"{i:016x}", "refined": True,
+                                     "values": {**like["values"], "store.capacity": capacity}})
+        os.makedirs(self.path("refined"), exist_ok=True)
+        self.write("refined/pareto.json", study)
+        self.plot("heatmap", self.path("refined"), "--out", self.path("refined"))
+        self.assertEqual(self.marks("refined", "cell"), 6 * 5 + 5)
+        self.assertFalse({"96", "80"} & {row["store.capacity"] for row in self.rows("refined")})
+        self.assertEqual(max(int(row["designs"]) for row in self.rows("refined")), 2)
+        self.assertIn("Not drawn: 2 designs that the sweep added between values of its axes", self.read("refined.svg"))
+
     def test_families_without_a_place_are_named(self):
         study = json.loads(json.dumps(self.study))
         study["families"].append("in turns")
@@ -409,21 +436,65 @@ class FigureTest(unittest.TestCase):
         pays = study([("buffer", 64, 3.0, 0.6, 0.01), ("buffer", 128, 4.0, 0.9, 0.01),
                       ("no buffer", 1, 1.0, 1.2, 0.01)])
         self.assertEqual(conclusion.headline(pays),
-                         "N = 64 (buffer) needs 50 % less compute to the target than the best design that uses every "
-                         "rollout once")
+                         "N = 64 (buffer) needs 48 to 52 % less compute to the target than the best design that uses "
+                         "every rollout once")
+        self.assertIn("The next, N = 128 (buffer), needs 45 to 55 % more.", conclusion.sentences(pays))
         self.assertEqual(conclusion.named_in_headline(pays), {"0"})
         self.assertIn("The frontier runs from N = 64 (buffer): x 0, y 0; to N = 1 (no buffer): x 2, y -2.",
                       conclusion.sentences(pays))
         not_worth_it = study([("buffer", 64, 3.0, 2.0, 0.01), ("no buffer", 1, 1.0, 1.0, 0.01)])
-        self.assertEqual(conclusion.headline(not_worth_it), "N = 1 (no buffer) needs 50 % less compute to the target "
-                         "than the best design that reuses rollouts")
+        self.assertEqual(conclusion.headline(not_worth_it), "N = 1 (no buffer) needs 49 to 51 % less compute to "
+                         "the target than the best design that reuses rollouts")
         # Nothing is claimed that lies inside the intervals.
         open_ = study([("buffer", 64, 3.0, 0.99, 0.02), ("no buffer", 1, 1.0, 1.0, 0.02)])
-        self.assertIn("need the same compute to the target within their intervals", conclusion.headline(open_))
+        self.assertEqual(conclusion.headline(open_), "N = 64 (buffer) and N = 1 (no buffer) need the least compute to "
+                         "the target, the same within their intervals")
+        self.assertNotIn("less than", conclusion.sentences(open_))
+        # Nor that the best mean is the best design: a runner-up inside its interval is named beside it.
+        runner_up = study([("buffer", 64, 3.0, 0.60, 0.02), ("buffer", 128, 4.0, 0.63, 0.02),
+                           ("no buffer", 1, 1.0, 1.2, 0.01)])
+        self.assertEqual(conclusion.headline(runner_up), "N = 64 and N = 128 (buffer) need the least compute to the "
+                         "target, the same within their intervals")
+        self.assertEqual(conclusion.named_in_headline(runner_up), {"0", "1"})
+        self.assertIn(": whichever is the best, 47 to 53 % less than N = 1 (no buffer), the best design that uses "
+                      "every rollout once.", conclusion.sentences(runner_up))
+        apart = study([("buffer", 64, 3.0, 0.60, 0.01), ("buffer", 128, 4.0, 0.63, 0.01)])
+        self.assertTrue(conclusion.headline(apart).startswith("N = 64 (buffer) needs the least compute"))
+        many = study([("buffer", n, 3.0, 0.6 + 0.001 * n, 0.02) for n in range(1, 7)])
+        self.assertTrue(conclusion.headline(many).startswith("N = 1; N = 2; N = 3 and 3 others (buffer) need the "))
+        # One replication has no interval, and where a part of the replications reaches it their mean is no estimate.
+        for one in runner_up["designs"]:
+            one["metrics"]["noise/relative_compute_to_target"].update(half_width=None, replications=1)
+        self.assertIn("has the least mean compute to the target; there are no intervals",
+                      conclusion.headline(runner_up))
+        pays["designs"][0]["replications"] = 4
+        pays["designs"][0]["metrics"]["noise/relative_compute_to_target"]["replications"] = 2
+        self.assertTrue(conclusion.headline(pays).startswith("N = 128 (buffer) needs 23 to 27 % less"))
+        self.assertIn("in some replications only", conclusion.sentences(pays))
+        # A model of the noise is an assumption, and is called one.
+        self.assertTrue(conclusion.sentences(apart).startswith("Under the assumed noise model: N = 64 (buffer)"))
         without = study([("buffer", 64, 3.0, None, None), ("no buffer", 1, 1.0, None, None)])
         self.assertEqual(conclusion.headline(without), "Along the frontier x goes from 0 to 1 and y from 0 to -1")
+        self.assertNotIn("noise", conclusion.sentences(without))
         nothing = study([])
         self.assertEqual(conclusion.headline(nothing), "s")
+
+    def test_headings_of_heat_maps_name_all_that_may_be_best(self):
+        def told(*estimates, goal="minimize"):
+            return conclusion.extreme([
+                {"design": str(n), "family": "", "label": f"N = {n}", "values": {"store.capacity": n}, "replications": 4,
+                 "metrics": {"x": {"mean": mean, "half_width": half, "replications": count}}}
+                for n, (mean, half, count) in enumerate(estimates, 1)], [""], "x", goal)
+
+        self.assertEqual(told((1.0, 0.1, 4), (1.3, 0.1, 4)), ("x: lowest at N = 1, 1", None))
+        self.assertEqual(told((1.0, 0.1, 4), (1.3, 0.1, 4), goal="maximize"), ("x: highest at N = 2, 1.3", None))
+        self.assertEqual(told((1.0, 0.1, 4), (1.1, 0.1, 4)),
+                         ("x: lowest at N = 1 and N = 2, 1 to 1.1", "lowest within their intervals: N = 1 and N = 2"))
+        # Equal to the digit: one point, one label.
+        self.assertEqual(told((1.0, 0.0, 4), (1.0, 0.0, 4)), ("x: lowest at N = 1 or 2, 1", None))
+        self.assertEqual(told((1.0, 0.1, 2), (1.3, 0.1, 4)), (
+            "x: lowest at N = 2, 1.3",
+            "the heading leaves out designs that have the metric in some replications only"))
 
     def test_numbers_with_half_widths(self):
         for mean, half, text in ((1.78684, 0.00131, "1.7868 ± 0.0013"), (0.318471, 8e-17, "0.3185"),
@@ -500,6 +571,35 @@ class FigureTest(unittest.TestCase):
                 for key, metric in one["metrics"].items():
                     self.assertEqual(result["metrics"][key]["mean"], metric["mean"], (line, key))
         self.assertGreater(files, 0)
+
+    def test_commands_say_the_warm_up_of_the_sweep(self):
+        study = json.loads(json.dumps(self.study))
+        for one, warmup, change in zip(study["designs"], (120, 120, True, None), ([], ["horizon.warmup_updates=7"], [],
+                                                                                  [])):
+            one.update(warmup_updates=warmup, set=one["set"] + change)
+        os.makedirs(self.path("warm"), exist_ok=True)
+        self.write("warm/pareto.json", study)
+        study = designs.load_folder(self.path("warm"))
+        how = commands.Commands(study, self.path("warm"))
+        said = [re.findall(r"horizon\.warmup_updates=(\w+)", how.by_set(one)) for one in study["designs"][:5]]
+        self.assertEqual(said, [["120"], ["7"], [], [], []])
+
+    def test_target_of_learners(self):
+        os.makedirs(self.path("aimed"), exist_ok=True)
+        self.assertIsNone(designs.load_folder(self.path("sweep"))["target_words"])
+        study = json.loads(json.dumps(self.study))
+
+        def words(targets):
+            self.write("aimed/pareto.json", study)
+            self.write("aimed/sweep.json", {"sweep": {"families": [
+                {"name": name, "base": {"learner": {"target_pass_at_1": target}}}
+                for name, target in zip(study["families"], targets)]}})
+            return designs.load_folder(self.path("aimed"))["target_words"]
+
+        self.assertEqual(words([0.5, 0.5]), "pass@1 = 0.5")
+        self.assertIsNone(words([0.5, 0.6]))
+        study["designs"][0]["set"].append("learner.target_pass_at_1=0.6")
+        self.assertIsNone(words([0.5, 0.5]))
 
     def test_refusals(self):
         os.makedirs(self.path("unmerged"), exist_ok=True)

@@ -139,8 +139,10 @@ class ReportTest(unittest.TestCase):
         return [p["url"] for p in parameters if "url" in p and "initiator" in p and p["initiator"] != "not an origin"
                 and not p["url"].startswith(("file:", "data:", "blob:"))]
 
-    def probe(self, text, *options):
-        dom, console, requests = self.open(text.replace("</body>", PROBE + "</body>"), *options)
+    def probe(self, text, *options, metric="staleness/mean"):
+        """`metric` is what the heat map shows in the end."""
+        script = PROBE.replace('"staleness/mean"', json.dumps(metric))
+        dom, console, requests = self.open(text.replace("</body>", script + "</body>"), *options)
         self.assertEqual((console, requests), ([], []))
         title = re.search(r"<title>(.*?)</title>", dom, re.DOTALL)[1]
         self.assertTrue(title.startswith("FOUND "), title)
@@ -246,6 +248,24 @@ class ReportTest(unittest.TestCase):
         found = self.probe(text, "--window-size=1280,900")
         self.assertEqual(sum("2 designs at this point" in hover for hover in found["hover"]), 2)
         self.assertEqual(sum("added by the sweep" in hover for hover in found["hover"]), 1)
+
+    def test_assumed_noise_and_added_designs(self):
+        study = json.loads(json.dumps(self.study).replace("staleness/mean", "noise/relative_variance"))
+        like = study["designs"][0]
+        study["designs"].append({**like, "design": "f" * 16, "refined": True,
+                                 "values": {**like["values"], "store.capacity": 96}})
+        os.makedirs(self.path("noisy"), exist_ok=True)
+        with open(self.path("noisy/pareto.json"), "w", encoding="utf-8") as file:
+            json.dump(study, file)
+        self.assertEqual(report.main([self.path("noisy")]), 0)
+        with open(self.path("noisy/report.html"), encoding="utf-8") as file:
+            text = file.read()
+        self.assertIn('<p id="conclusion">Under the assumed noise model: The frontier', text)
+        self.assertIn("Not drawn: 1 design that the sweep added between values of its axes.", text)
+        found = self.probe(text, "--window-size=1280,900", metric="noise/relative_variance")
+        self.assertEqual(found["legend"],
+                         "Outlined: on the frontier. Dashed outline: undecided. Under the assumed noise model.")
+        self.assertEqual((len(found["rows"]), found["colours"]), (len(study["designs"]), 29))
 
     def test_same_bytes_twice(self):
         subprocess.run([sys.executable, "-B", os.path.join(PLOTS, "report.py"), self.path("sweep"), "--out",
