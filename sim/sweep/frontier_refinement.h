@@ -61,8 +61,8 @@ struct RefinementRules {
 /// columns of a zip go together anyway: they get the row nearest to the middle that has the same share of the way in
 /// each of them, to a twentieth.
 ///
-/// A gap is refused when its ends belong to different families, differ in an axis that is no number, when nothing that
-/// was tried is a design other than the two ends, or when the first that is one is there already.
+/// A gap is refused when its ends belong to different families, differ in an axis that is no number or in the seed, or
+/// when nothing that was tried is a design that is not there already.
 ///
 /// `points` are of all designs, less being better; `front` the indices of those on the frontier.
 Refinement refine_frontier(std::span<const Design> designs, std::span<const ObjectivePoint> points,
