@@ -222,14 +222,16 @@ std::vector<Found> exhaustive_search(const Problem& problem, const PlanEffort& e
 // designs. It compares the plan's choice with the best that it can find: the winner of exhaustive search, or whichever
 // of the next seven does better in 16 replications; then these two alone, in as many as make the regret certain to
 // 0.3 %. Where staleness is limited, a design counts that keeps the limit before the judge, or exceeds it by no more
-// than the plan's choice does. The least of several estimates is rather too low, so the regret is rather overstated.
+// than the plan's choice does. What looked worse than eight others in exhaustive search, three runs of each design, is
+// not judged.
 TEST_CASE("on 50 random problems the plan costs less than 1 % more than the best of all designs, in runs new to both") {
-    PlanEffort effort{.first_updates = 32,
-                      .first_replications = 2,
-                      .final_updates = 64,
-                      .final_replications = 3,
-                      .most_replications = 12,
-                      .finalists = 12};
+    // Less than `millrace plan` spends (default_plan_effort), so the plan has it harder here.
+    const PlanEffort effort{.first_updates = 32,
+                            .first_replications = 2,
+                            .final_updates = 64,
+                            .final_replications = 3,
+                            .most_replications = 12,
+                            .finalists = 12};
     constexpr std::size_t judged = 8;
     constexpr std::int64_t judge_updates = 256;
     constexpr std::int64_t first_judgement = 16;
