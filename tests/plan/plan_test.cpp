@@ -5,11 +5,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
-#include <limits>
-#include <map>
-#include <mutex>
 #include <nlohmann/json.hpp>
-#include <random>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -17,31 +13,14 @@
 #include <vector>
 
 #include "sim/plan/plan_simulation.h"
-#include "sim/run/parallel.h"
 #include "sim/run/replications.h"
 #include "sim/scenario/decode.h"
+#include "tests/plan/calibration_of.h"
 
 namespace millrace {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json sources_of(const Json& file) {
-    Json sources = Json::array();
-    for (const char* part : {"workers", "groups", "trainers", "weight_sync", "noise", "price"}) {
-        if (file.contains(part)) {
-            sources.push_back({{"path", part}, {"text", "drawn at random"}, {"where", "this test"}});
-        }
-    }
-    return sources;
-}
-
-Calibration calibration_of(Json file) {
-    file["name"] = "test";
-    file["sources"] = sources_of(file);
-    file["target"] = {{"on_policy_updates", 100}, {"source", "this test"}};
-    return decode_calibration(file.dump(), "test.json", {});
-}
 
 /// A small pipeline in which generation is dearer than training, with noise that grows.
 Json small_file() {
@@ -69,162 +48,6 @@ PlanQuestion small_question(std::int64_t gpus = 8) {
     question.gpus = gpus;
     question.grid = {{0, 1, 3}, {32, 128}, {1, 4}};
     return question;
-}
-
-// ---- against exhaustive search ------------------------------------------------------------------------------------
-
-struct Problem {
-    Calibration calibration;
-    PlanQuestion question;
-};
-
-Problem random_problem(std::uint64_t number) {
-    std::mt19937_64 bits(1000 + number);
-    const auto uniform = [&](double low, double high) {
-        return low + (high - low) * static_cast<double>(bits() >> 11U) * 0x1.0p-53;
-    };
-    const auto one_of = [&](std::vector<double> values) { return values[bits() % values.size()]; };
-    const auto chance = [&](double share) { return uniform(0.0, 1.0) < share; };
-
-    const double batch = one_of({8, 12});
-    const double mu = std::exp(uniform(std::log(0.6), std::log(5.0)));
-    const double update_gpu_s = uniform(10.0, 40.0);
-    const double rollout_gpu_s = mu * update_gpu_s / batch;
-    Json file;
-    file["workers"]["slots"] = static_cast<int>(one_of({2, 4, 8}));
-    const Json spread = {{"kind", "lognormal"}, {"mean", 1.0}, {"cv", uniform(0.1, 1.0)}};
-    if (chance(0.5)) {
-        Json law = spread;
-        law["mean"] = rollout_gpu_s;
-        file["workers"]["service"] = {{"kind", "first_order"}, {"gpu_s_per_rollout", law}};
-    } else {
-        // So that full slots cost what first-order service does; half of a step is there for any batch.
-        const double slots = file["workers"]["slots"];
-        Json law = spread;
-        law["mean"] = 200;
-        file["workers"]["length"] = law;
-        file["workers"]["service"] = {{"kind", "step"},
-                                      {"base_s", rollout_gpu_s / 200 * slots * 0.5},
-                                      {"per_sequence_s", rollout_gpu_s / 200 * 0.5}};
-    }
-    file["groups"]["size"] = static_cast<int>(one_of({1, 2, 4}));
-    file["trainers"]["batch"] = static_cast<int>(batch);
-    const double serial = chance(0.5) ? 0.0 : uniform(0.0, 0.05) * update_gpu_s;
-    file["trainers"]["service"] = chance(0.5)
-                                      ? Json{{"kind", "fixed"}, {"gpu_s_per_update", update_gpu_s}}
-                                      : Json{{"kind", "split"}, {"parallel_s", update_gpu_s}, {"serial_s", serial}};
-    if (chance(0.5)) {
-        file["weight_sync"] = {{"transfer_s", uniform(0.0, 0.05) * update_gpu_s},
-                               {"in_flight", chance(0.5) ? "in_place" : "between_rollouts"},
-                               {"trainers_wait", chance(0.5)}};
-    }
-    const Json sigma2 = chance(0.5) ? Json{{"kind", "power_law"}, {"alpha", uniform(0.02, 0.3)}, {"tau", 1}}
-                                    : Json{{"kind", "floor_growth"},
-                                           {"floor", 1},
-                                           {"growth", uniform(0.0, 0.3)},
-                                           {"exponent", one_of({0.5, 1})}};
-    file["noise"] = {{"sigma2", sigma2}, {"rho", uniform(0.0, 0.5)}};
-    file["price"] = {{"usd_per_gpu_hour", 2.5}};
-
-    PlanQuestion question;
-    question.gpus = 8 + static_cast<std::int64_t>(bits() % 17);
-    const PlanObjective objectives[] = {PlanObjective::usd_to_target, PlanObjective::usd_to_target,
-                                        PlanObjective::gpu_s_to_target, PlanObjective::usd_per_update,
-                                        PlanObjective::update_period_s};
-    question.objective = objectives[bits() % std::size(objectives)];
-    if (chance(0.5)) {
-        question.max_staleness = uniform(0.5, 12.0);
-    }
-    const auto B = static_cast<std::int64_t>(batch);
-    question.grid = {{0, 2}, {2 * B, 4 * B}, {1, 4}};
-    question.seed = number;
-    return {calibration_of(file), question};
-}
-
-/// Simulates nothing twice, so that exhaustive search costs little more than itself.
-class Memory {
-   public:
-    PlanMetrics operator()(const Scenario& scenario, std::int64_t replication) {
-        nlohmann::json key = nlohmann::json::parse(scenario.resolved_json);
-        key["replications"] = replication;
-        const std::string name = key.dump();
-        {
-            const std::lock_guard lock(mutex_);
-            if (const auto known = known_.find(name); known != known_.end()) {
-                return known->second;
-            }
-        }
-        PlanMetrics metrics = plan_simulation(nullptr)(scenario, replication);
-        const std::lock_guard lock(mutex_);
-        ++simulations_;
-        return known_.emplace(name, std::move(metrics)).first->second;
-    }
-    std::int64_t simulations() const { return simulations_; }
-
-   private:
-    std::mutex mutex_;
-    std::map<std::string, PlanMetrics> known_;
-    std::int64_t simulations_ = 0;
-};
-
-TEST_CASE("on 50 random problems the plan costs less than 1 % more than the best of all designs, all simulated") {
-    // Both judge by the same runs, so what differs is what the search has overlooked.
-    PlanEffort effort = small_effort();
-    effort.final_replications = 3;
-    effort.most_replications = 3;
-    double worst = 0.0;
-    double sum = 0.0;
-    std::int64_t tried = 0;
-    std::int64_t designs = 0;
-    for (std::uint64_t number = 0; number < 50; ++number) {
-        CAPTURE(number);
-        const auto [calibration, question] = random_problem(number);
-        Memory memory;
-        const PlanEvaluator evaluate = [&](const Scenario& scenario, std::int64_t replication) {
-            return memory(scenario, replication);
-        };
-        const Plan plan = make_plan(calibration, question, effort, evaluate, {.jobs = 2});
-        designs += plan.designs;
-        tried += plan.designs - plan.ruled_out;
-
-        const std::vector<PlanDesign> all = plan_space(question.grid, question.gpus, question.at_most);
-        const double none = std::numeric_limits<double>::infinity();
-        std::vector<double> values(all.size(), none);
-        parallel_for(all.size(), 2, [&](std::size_t i) {
-            const PlanHorizon horizon{plan_warmup(all[i], plan_bound(calibration, all[i])), effort.final_updates};
-            try {
-                const Scenario scenario = plan_scenario(calibration, all[i], horizon, question.seed, 1);
-                PlanEvaluation evaluation{all[i], horizon, {}, ""};
-                double value = 0.0;
-                for (std::int64_t r = 0; r < effort.final_replications; ++r) {
-                    evaluation.runs.push_back(evaluate(scenario, r));
-                    value += plan_objective(question.objective, calibration, all[i].workers + all[i].trainers,
-                                            evaluation.runs.back());
-                }
-                if (evaluation.mean("staleness/mean") <= question.max_staleness.value_or(none)) {
-                    values[i] = value / static_cast<double>(effort.final_replications);
-                }
-            } catch (const ScenarioError&) {
-                // A design that cannot run.
-            }
-        });
-        const double best = *std::min_element(values.begin(), values.end());
-        REQUIRE(plan.recommended.has_value() == (best < none));
-        if (!plan.recommended) {
-            continue;
-        }
-        const auto chosen = std::find(all.begin(), all.end(), plan.recommended->design) - all.begin();
-        CAPTURE(describe(plan.recommended->design));
-        CAPTURE(
-            describe(all[static_cast<std::size_t>(std::min_element(values.begin(), values.end()) - values.begin())]));
-        const double regret = values[static_cast<std::size_t>(chosen)] / best - 1.0;
-        CHECK(regret < 0.01);
-        worst = std::max(worst, regret);
-        sum += regret;
-    }
-    MESSAGE("regret: mean " << sum / 50 << ", largest " << worst << "; " << tried << " of " << designs
-                            << " designs simulated");
-    CHECK(tried * 2 < designs);  // it is a search, after all
 }
 
 // ---- what the search may assume -----------------------------------------------------------------------------------
