@@ -218,17 +218,19 @@
 
   // ---- the table ----------------------------------------------------------------------------------------------------
 
+  const standing = {
+    title: "Frontier", value: (design) => ["in", "undecided", "out", undefined].indexOf(design.membership),
+    text: (design) => design.error !== undefined ? "failed: " + design.error : data.words[design.membership]
+      + (design.ties ? ", " + design.ties[0] + " tied" : "") + (design.refined ? ", added by the sweep" : "") };
   const columns = [
     { title: "Family", value: (design) => design.family },
+    standing,  // before the numbers, which may reach beyond the window
     ...data.paths.map((path) => ({
       title: path, value: (design) => design.values[path] === undefined ? null : design.values[path] })),
     ...data.shown.map((key) => ({ title: data.titles[key], value: (design) => mean(design, key),
                                   text: (design) => design.error === undefined ? estimateText(design, key) : "" })),
-    { title: "Frontier", value: (design) => ["in", "undecided", "out", undefined].indexOf(design.membership),
-      text: (design) => design.error !== undefined ? "failed: " + design.error : data.words[design.membership]
-        + (design.ties ? ", " + design.ties[0] + " tied" : "") + (design.refined ? ", added by the sweep" : "") },
   ];
-  for (const column of columns.slice(0, -1)) {
+  for (const column of columns.filter((one) => one !== standing)) {
     column.numeric = designs.every((design) => ["number", "object"].includes(typeof (column.value(design) ?? 0)));
   }
   let sortedBy = null;  // then the frontier stands first, from its one end to the other
@@ -248,7 +250,9 @@
         const cell = document.createElement("th");
         const button = document.createElement("button");
         button.type = "button";
-        button.textContent = column.title;
+        for (const part of column.title.split(/(?<=[._])/)) {  // long paths may break there
+          button.append(part, document.createElement("wbr"));
+        }
         button.addEventListener("click", () => {
           ascending = sortedBy === k ? !ascending : true;
           sortedBy = k;

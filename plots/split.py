@@ -1,6 +1,7 @@
 """Throughput against the split of GPUs between workers and trainers, with the bound of the slower side."""
 import csv
 import os
+import re
 
 from matplotlib.lines import Line2D
 
@@ -14,6 +15,8 @@ PERIOD, GAMMA, SIMULATED, RESERVED = ("time/update_period_s", "compute/gamma", "
 RATES = {"updates": "Updates per second", "rollouts": "Rollouts trained on per second"}
 PER_GPU = " and GPU"  # where numbers of GPUs differ
 MOST_LINES = 6
+LONGEST_LABEL = 64  # letters
+KEY_LETTERS = 125  # in a row of the key
 SAME = 0.01  # rates that differ by less than this share are drawn as one line
 
 
@@ -60,8 +63,10 @@ def tell(families, designs, rate):
     lines = [(name, sorted((p for p in points if p["line"] == name), key=lambda p: (p["share"], p["design"])))
              for name in names]
     lines = without_repeats(lines)
-    return {"rate": rate, "lines": lines[:MOST_LINES], "left_out": len(lines) - len(lines[:MOST_LINES]),
-            "points": [p for _, members in lines[:MOST_LINES] for p in members],
+    best_first = sorted(range(len(lines)), key=lambda i: -max(p["rate"] for p in lines[i][1]))
+    drawn = [lines[i] for i in sorted(best_first[:MOST_LINES])]
+    return {"rate": rate, "lines": drawn, "left_out": len(lines) - len(drawn),
+            "points": [p for _, members in drawn for p in members],
             "totals": totals, "per_gpu": per_gpu, "name": "", "not_shown": missing,
             "headline": headline(rate, points, families, per_gpu)}
 
@@ -92,10 +97,20 @@ def without_repeats(lines):
             kept.append((name, members, [name]))
     named = []
     for name, members, names in kept:
+        names.sort(key=natural_order)  # refined designs come last, whatever their values
         common = os.path.commonprefix(names) if len(names) > 1 else ""
-        text = name if len(names) == 1 else f"{name} … {names[-1][common.rfind(' ') + 1:]}"
+        last = names[-1][common.rfind(" ") + 1:]
+        if ", " in last:  # several numbers differ: with their names
+            last = names[-1][common.rfind(", ") + 2:] if ", " in common else names[-1]
+        text = name if len(names) == 1 else f"{names[0]} … {last}"
         named.append((text, [{**member, "line": text} for member in members]))
     return named
+
+
+def natural_order(name):
+    """Numbers by size, thousands separated or not."""
+    return [float(part.replace(",", "")) if i % 2 else part
+            for i, part in enumerate(re.split(r"(\d[\d,]*(?:\.\d+)?)", name))]
 
 
 def line_name(design, families):
@@ -153,7 +168,7 @@ def rows(story):
 
 def draw(story):
     figure = new_figure(9.6, 6.0)
-    some = f"; only the first {MOST_LINES} of {MOST_LINES + story['left_out']} lines are drawn"
+    some = f"; of {MOST_LINES + story['left_out']} lines the {MOST_LINES} highest are drawn"
     notes = [(f"{story['name']}; " if story["name"] else "") + "points: simulated, with 95 % intervals"
              + (some if story["left_out"] else "")
              + ("; ✕ measured" if story["measured"] else "")]
@@ -166,7 +181,10 @@ def draw(story):
     if story["not_shown"]:
         notes.append(story["not_shown"])
     top = title(figure, story["title"], notes)
-    axes = figure.add_axes((0.085, 0.105, 0.88, top - 0.105 - 0.06))
+    longest = max(len(clipped(name, LONGEST_LABEL)) for name, _ in story["lines"])
+    in_key = len(story["lines"]) + bool(story["measured"])
+    columns = max(1, min(4, in_key, KEY_LETTERS // (longest + 8)))
+    axes = figure.add_axes((0.085, 0.105, 0.88, top - 0.105 - 0.06 - 0.035 * (-(-in_key // columns) - 1)))
     axes.grid(axis="y", color=PALE, linewidth=0.7)
     axes.set_axisbelow(True)
     shares = [p["share"] for p in story["points"]] + [w / (w + t) for w, t, _ in story["measured"]]
@@ -197,7 +215,7 @@ def draw(story):
             axes.plot(p["share"], p["rate"], marker, color=colour, markersize=8, zorder=4, gid=f"mark-{mark}",
                       markeredgecolor="white", clip_on=False)
         handles.append(Line2D([], [], color=colour, marker=marker, linestyle=dash, linewidth=1, markersize=8,
-                              label=clipped(name, 40)))
+                              label=clipped(name, LONGEST_LABEL)))
     for i, (workers, trainers, rate) in enumerate(story["measured"]):
         axes.plot(workers / (workers + trainers), measured_rate(story, workers, trainers, rate), "x", color=BLACK,
                   markersize=9, markeredgewidth=2, zorder=5, gid=f"mark-{len(story['points']) + i}")
@@ -209,7 +227,7 @@ def draw(story):
     axes.set_xlabel(f"W : T, workers and trainers of {gpus} GPUs")
     plain_ticks(axes.yaxis)
     axes.set_ylabel(RATES[story["rate"]] + (PER_GPU if story["per_gpu"] else ""))
-    figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.034, top + 0.025), ncol=min(4, len(handles)),
+    figure.legend(handles=handles, loc="upper left", bbox_to_anchor=(0.034, top + 0.025), ncol=columns,
                   frameon=False, fontsize=9, columnspacing=1.4, handlelength=2.6)
     return figure
 
@@ -256,10 +274,11 @@ def draw_bound(axes, curve):
     axes.plot(bends, [min(curve["worker"] * x, curve["trainer"] * (1 - x)) for x in bends], color=BLACK, linewidth=1.5,
               linestyle=(0, (5, 3)), zorder=2, gid="bound")
     words = axes.get_xaxis_transform()
-    for start, end, text in ((low, min(knee, high), "rollout-bound"), (max(knee, low), high, "trainer-bound")):
+    for start, end, text in ((low, min(knee, high), "rollout-bound where each is used once"),
+                             (max(knee, low), high, "trainer-bound")):
         wide = end - start > 0.18 * (high - low)
         if end - start > 0.08 * (high - low):
-            axes.text((start + end) / 2, 0.98, text if wide else text.replace("-", "-\n"), transform=words, ha="center",
+            axes.text((start + end) / 2, 0.98, text if wide else text.split(" ")[0].replace("-", "-\n"), transform=words, ha="center",
                       va="top", color=GREY, style="italic", size=11)
     if low < knee < high:
         axes.plot([knee, knee], [0, curve["peak"]], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)

@@ -311,6 +311,17 @@ class FigureTest(unittest.TestCase):
         self.assertEqual(self.marks("tied", "refined"), 1)
         self.assertEqual([row["design"] for row in self.rows("tied") if row["refined"] == "true"], [twin["design"]])
 
+    def test_names_of_lines_on_top_of_each_other(self):
+        def name(*names):
+            members = [{"share": 0.5, "rate": 1.0, "family": "a"}]
+            return [text for text, _ in split.without_repeats([(text, members) for text in names])]
+
+        # Designs that a sweep has added come last, whatever their values.
+        self.assertEqual(name("N = 84", "N = 20,412", "N = 350"), ["N = 84 … 20,412"])
+        self.assertEqual(name("a, N = 64, k = 4", "a, N = 64, k = 1", "a, N = 64, k = 16"), ["a, N = 64, k = 1 … 16"])
+        self.assertEqual(name("N = 64, k = 1", "N = 256, k = 4"), ["N = 64, k = 1 … N = 256, k = 4"])
+        self.assertEqual(name("N = 64"), ["N = 64"])
+
     def test_labels_of_several_designs(self):
         def one(family, **values):
             values = {key.replace("_", "."): value for key, value in values.items()}

@@ -73,7 +73,7 @@ PROBE = """<script>
   found.stillSelected = selected();
   document.getElementById("which").value = "failed";
   document.getElementById("which").dispatchEvent(new Event("change"));
-  found.failed = rows().map((row) => row.lastElementChild.textContent);
+  found.failed = rows().map((row) => row.cells[1].textContent);
   document.getElementById("metric").value = "staleness/mean";
   document.getElementById("metric").dispatchEvent(new Event("change"));
   await wait(200);
