@@ -34,7 +34,8 @@ class Refiner {
             if (!number_in(value) || !number_in(other)) {
                 return refuse(gap, "they differ in " + path + ", which is no number");
             }
-            const auto [low, high] = std::minmax(*number_in(value), *number_in(other));
+            // A list, for two temporaries: minmax of two arguments returns references to them.
+            const auto [low, high] = std::minmax({*number_in(value), *number_in(other)});
             by_factors = by_factors || is_by_factors(low, high);
             if (are_neighbours(value, other)) {
                 reason = value + " and " + other + " of " + path + " have no " +
