@@ -65,6 +65,21 @@ std::vector<DesignRecord> collect_records(const Sweep& sweep, const RowCollectio
     return records;
 }
 
+bool append_objectives(const BlockRow& row, std::span<const SweepObjective> objectives, ObjectiveSamples& samples) {
+    samples.values.resize(objectives.size());
+    for (std::size_t j = 0; j < objectives.size(); ++j) {
+        const auto column = row.metrics.find(objectives[j].metric);
+        if (!row.error.empty() || column == row.metrics.end() ||
+            std::find(column->second.begin(), column->second.end(), std::nullopt) != column->second.end()) {
+            return false;
+        }
+        for (const std::optional<double>& value : column->second) {
+            samples.values[j].push_back(toward_minimum(*value, objectives[j].minimize));
+        }
+    }
+    return true;
+}
+
 std::string missing_objective(const DesignRecord& record, std::span<const SweepObjective> objectives) {
     for (const SweepObjective& objective : objectives) {
         const auto values = record.metrics.find(objective.metric);

@@ -32,6 +32,10 @@ std::vector<DesignRecord> collect_records(const Sweep& sweep, const RowCollectio
 /// replication: what has no value is neither good nor bad.
 ObjectiveSamples objective_samples(const DesignRecord& record, std::span<const SweepObjective> objectives);
 
+/// Adds the objectives of a row's replications to those before, turned likewise. False when the block has failed or
+/// lacks one; then the samples are of no use any more.
+bool append_objectives(const BlockRow& row, std::span<const SweepObjective> objectives, ObjectiveSamples& samples);
+
 /// Why a record without an error has no objective samples; empty when it has.
 std::string missing_objective(const DesignRecord& record, std::span<const SweepObjective> objectives);
 

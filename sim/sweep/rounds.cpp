@@ -6,8 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "sim/pareto/pareto_front.h"
 #include "sim/run/formulas.h"
+#include "sim/sweep/design_record.h"
 #include "sim/sweep/sweep_growth.h"
 
 namespace millrace {
@@ -20,19 +20,7 @@ constexpr double learner_cost = 1e3;
 /// that has failed, or has no value of an objective in some replication, gets no more replications.
 void add_to(DesignProgress& progress, const std::vector<SweepObjective>& objectives, const BlockRow& row) {
     progress.asked += row.replications;
-    progress.failed = progress.failed || !row.error.empty();
-    progress.samples.values.resize(objectives.size());
-    for (std::size_t i = 0; i < objectives.size() && !progress.failed; ++i) {
-        const auto column = row.metrics.find(objectives[i].metric);
-        if (column == row.metrics.end() ||
-            std::any_of(column->second.begin(), column->second.end(), [](const auto& value) { return !value; })) {
-            progress.failed = true;
-            break;
-        }
-        for (const std::optional<double>& value : column->second) {
-            progress.samples.values[i].push_back(toward_minimum(*value, objectives[i].minimize));
-        }
-    }
+    progress.failed = progress.failed || !append_objectives(row, objectives, progress.samples);
     if (progress.failed) {
         progress.samples.values.clear();
     }

@@ -6,6 +6,7 @@
 
 #include "sim/pareto/hypervolume_estimate.h"
 #include "sim/pareto/pareto_front.h"
+#include "sim/sweep/design_record.h"
 #include "sim/sweep/sweep_family.h"
 
 namespace millrace {
@@ -15,7 +16,6 @@ namespace {
 /// one. None: rows are missing.
 std::optional<ObjectiveSamples> first_samples(const Sweep& sweep, const RowCollection& rows, std::size_t design) {
     ObjectiveSamples samples;
-    samples.values.resize(sweep.objectives.size());
     bool failed = false;
     std::int64_t next = 0;
     for (const auto& [first, row] : rows.of(design)) {
@@ -23,15 +23,7 @@ std::optional<ObjectiveSamples> first_samples(const Sweep& sweep, const RowColle
             break;
         }
         next += row.replications;
-        failed = failed || !row.error.empty();
-        for (std::size_t j = 0; j < sweep.objectives.size() && !failed; ++j) {
-            const auto column = row.metrics.find(sweep.objectives[j].metric);
-            failed = column == row.metrics.end() ||
-                     std::find(column->second.begin(), column->second.end(), std::nullopt) != column->second.end();
-            for (std::size_t r = 0; !failed && r < column->second.size(); ++r) {
-                samples.values[j].push_back(toward_minimum(*column->second[r], sweep.objectives[j].minimize));
-            }
-        }
+        failed = failed || !append_objectives(row, sweep.objectives, samples);
     }
     if (next < sweep.replications.least) {
         return std::nullopt;
