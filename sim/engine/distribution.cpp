@@ -84,7 +84,13 @@ double Distribution::sample(Draw& draw) const {
     if (law_->low == law_->high) {
         return law_->low;
     }
-    return laws::on_law(law_->payload, [&draw](const auto& law) { return law.sample(draw); });
+    return laws::on_law(law_->payload, [&draw](const auto& law) {
+        if constexpr (requires { law.of_uniform(0.5); }) {
+            return law.of_uniform(draw.uniform());
+        } else {
+            return law.sample(draw);
+        }
+    });
 }
 
 void Distribution::sample(const RandomStream& stream, std::uint64_t first, std::span<double> samples) const {
@@ -93,9 +99,21 @@ void Distribution::sample(const RandomStream& stream, std::uint64_t first, std::
         return;
     }
     laws::on_law(law_->payload, [&](const auto& law) {
-        for (double& sample : samples) {
-            Draw draw(stream, first++);
-            sample = law.sample(draw);
+        if constexpr (requires { law.of_uniforms(samples); }) {
+            stream.uniforms(first, samples);
+            law.of_uniforms(samples);
+        } else if constexpr (requires { law.of_uniform(0.5); }) {
+            stream.uniforms(first, samples);
+            for (double& sample : samples) {
+                sample = law.of_uniform(sample);
+            }
+        } else if constexpr (requires { law.sample(stream, first, samples); }) {
+            law.sample(stream, first, samples);
+        } else {
+            for (double& sample : samples) {
+                Draw draw(stream, first++);
+                sample = law.sample(draw);
+            }
         }
     });
 }

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <iterator>
 #include <limits>
+#include <span>
 #include <type_traits>
 #include <utility>
 #include <variant>
@@ -22,7 +23,8 @@ namespace laws {
 
 inline constexpr double infinity = std::numeric_limits<double>::infinity();
 
-// Each law below knows how to sample, its cdf, and the moments of the part at or below a bound,
+// Each law below knows how to sample (from a draw, or `of_uniform` if one uniform is all that it takes), its cdf, and
+// the moments of the part at or below a bound,
 //     moment_below(k, c) = E[X^k 1{X <= c}],  k = 1 or 2,
 // which gives the moments of every truncated law in closed form; c = infinity gives the plain moments.
 
@@ -34,7 +36,7 @@ inline double power(double x, int k) {
 struct Uniform {
     double low, high;
 
-    double sample(Draw& draw) const { return low + (high - low) * draw.uniform(); }
+    double of_uniform(double u) const { return low + (high - low) * u; }
     double cdf(double x) const { return x >= high ? 1.0 : x < low ? 0.0 : (x - low) / (high - low); }
     double moment_below(int k, double c) const {
         const double top = std::min(c, high);
@@ -46,7 +48,7 @@ struct Uniform {
 struct Exponential {
     double mean;
 
-    double sample(Draw& draw) const { return -mean * portable::log(draw.uniform()); }
+    double of_uniform(double u) const { return -mean * portable::log(u); }
     double quantile(double p) const { return -mean * portable::log1p(-p); }
     double cdf(double x) const { return x > 0 ? -portable::expm1(-x / mean) : 0.0; }
     double moment_below(int k, double c) const {
@@ -58,7 +60,13 @@ struct Exponential {
 struct Lognormal {
     double mu, sigma;
 
-    double sample(Draw& draw) const { return quantile(draw.uniform()); }
+    double of_uniform(double u) const { return quantile(u); }
+    void of_uniforms(std::span<double> u) const {
+        portable::normal_quantiles(u);
+        for (double& z : u) {
+            z = portable::exp(mu + sigma * z);
+        }
+    }
     double quantile(double p) const { return portable::exp(mu + sigma * portable::normal_quantile(p)); }
     double cdf(double x) const { return x > 0 ? portable::normal_cdf((portable::log(x) - mu) / sigma) : 0.0; }
     double moment_below(int k, double c) const {
@@ -112,7 +120,7 @@ struct Gamma {
 struct Weibull {
     double scale, shape;
 
-    double sample(Draw& draw) const { return scale * portable::pow(-portable::log(draw.uniform()), 1 / shape); }
+    double of_uniform(double u) const { return scale * portable::pow(-portable::log(u), 1 / shape); }
     double quantile(double p) const { return scale * portable::pow(-portable::log1p(-p), 1 / shape); }
     double cdf(double x) const { return x > 0 ? -portable::expm1(-portable::pow(x / scale, shape)) : 0.0; }
     double moment_below(int k, double c) const {
@@ -125,7 +133,7 @@ struct Weibull {
 struct Pareto {
     double minimum, shape;
 
-    double sample(Draw& draw) const { return minimum * portable::pow(draw.uniform(), -1 / shape); }
+    double of_uniform(double u) const { return minimum * portable::pow(u, -1 / shape); }
     double quantile(double p) const { return minimum * portable::exp(-portable::log1p(-p) / shape); }
     double cdf(double x) const { return x > minimum ? -portable::expm1(-shape * portable::log(x / minimum)) : 0.0; }
     // Integral of shape minimum^shape x^(k - shape - 1) from the minimum to c.
@@ -149,6 +157,12 @@ struct Clipped {
     double cap;
 
     double sample(Draw& draw) const { return std::min(of.sample(draw), cap); }
+    void sample(const RandomStream& stream, std::uint64_t first, std::span<double> samples) const {
+        of.sample(stream, first, samples);
+        for (double& sample : samples) {
+            sample = std::min(sample, cap);
+        }
+    }
     double cdf(double x) const { return x >= cap ? 1.0 : of.cdf(x); }
     double moment_below(int k, double c) const;  // in distribution.cpp, as is Mixture's
 };

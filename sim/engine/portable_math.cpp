@@ -230,7 +230,12 @@ double normal_cdf(double z) {
 
 // The rational approximations of M. J. Wichura, "Algorithm AS 241: The percentage points of the normal distribution",
 // Applied Statistics 37 (1988), routine PPND16: about 1e-16 relative.
-double normal_quantile(double p) {
+namespace {
+
+constexpr double centre_of_normal = 0.425;  // half the width of the middle part
+
+// For p = 1/2 + q in the middle part.
+inline double normal_quantile_at_centre(double q) {
     constexpr std::array<double, 8> centre_top = {
         3.3871328727963666080e0, 1.3314166789178437745e2, 1.9715909503065514427e3, 1.3731693765509461125e4,
         4.5921953931549871457e4, 6.7265770927008700853e4, 3.3430575583588128105e4, 2.5090809287301226727e3};
@@ -242,6 +247,12 @@ double normal_quantile(double p) {
                                                      3.9307895800092710610e4,
                                                      2.8729085735721942674e4,
                                                      5.2264952788528545610e3};
+    const double r = 0.180625 - q * q;
+    return q * polynomial(centre_top, r) / polynomial(centre_bottom, r);
+}
+
+// For the other p.
+double normal_quantile_in_tail(double p) {
     constexpr std::array<double, 8> tail_top = {
         1.42343711074968357734e0, 4.63033784615654529590e0,  5.76949722146069140550e0,  3.64784832476320460504e0,
         1.27045825245236838258e0, 2.41780725177450611770e-1, 2.27238449892691845833e-2, 7.74545014278341407640e-4};
@@ -264,19 +275,46 @@ double normal_quantile(double p) {
                                                   1.84631831751005468180e-5,
                                                   1.42151175831644588870e-7,
                                                   2.04426310338993978564e-15};
-    const double q = p - 0.5;
-    if (std::fabs(q) <= 0.425) {
-        const double r = 0.180625 - q * q;
-        return q * polynomial(centre_top, r) / polynomial(centre_bottom, r);
-    }
     const double tail = std::min(p, 1.0 - p);
     if (!(tail > 0.0)) {
-        return tail == 0.0 ? std::copysign(detail::infinity, q) : detail::not_a_number;
+        return tail == 0.0 ? std::copysign(detail::infinity, p - 0.5) : detail::not_a_number;
     }
     const double r = std::sqrt(-log(tail));
     const double z = r <= 5.0 ? polynomial(tail_top, r - 1.6) / polynomial(tail_bottom, r - 1.6)
                               : polynomial(far_top, r - 5.0) / polynomial(far_bottom, r - 5.0);
-    return std::copysign(z, q);
+    return std::copysign(z, p - 0.5);
+}
+
+}  // namespace
+
+double normal_quantile(double p) {
+    const double q = p - 0.5;
+    return std::fabs(q) <= centre_of_normal ? normal_quantile_at_centre(q) : normal_quantile_in_tail(p);
+}
+
+void normal_quantiles(std::span<double> p) {
+    struct Tail {
+        std::size_t index;
+        double p;
+    };
+    constexpr std::size_t block = 64;
+    std::array<Tail, block> tails;
+    for (; !p.empty(); p = p.subspan(std::min(block, p.size()))) {
+        // Which part it is nobody can guess: all are taken for middle ones, side by side, and those that are not are
+        // mended afterwards.
+        const std::size_t n = std::min(block, p.size());
+        std::size_t in_tail = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+            tails[in_tail] = {i, p[i]};
+            in_tail += std::fabs(p[i] - 0.5) <= centre_of_normal ? 0 : 1;
+        }
+        for (std::size_t i = 0; i < n; ++i) {
+            p[i] = normal_quantile_at_centre(p[i] - 0.5);
+        }
+        for (std::size_t i = 0; i < in_tail; ++i) {
+            p[tails[i].index] = normal_quantile_in_tail(tails[i].p);
+        }
+    }
 }
 
 // ---- the gamma function ----

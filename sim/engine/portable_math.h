@@ -12,6 +12,7 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <span>
 
 namespace millrace::portable {
 
@@ -137,6 +138,8 @@ double erfc(double x);
 double normal_cdf(double z);
 /// The z with normal_cdf(z) = p; infinite at 0 and 1.
 double normal_quantile(double p);
+/// The same of each number, in place: the same bits in a third of the time.
+void normal_quantiles(std::span<double> p);
 
 /// log Gamma(x) for x > 0.
 double log_gamma(double x);

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 
 namespace millrace {
 
@@ -28,19 +29,37 @@ enum class Purpose : std::uint64_t {
     test_schedule = 102,
 };
 
-/// One Philox2x64-10 block: 128 random bits for a counter of two words under a key.
-[[gnu::always_inline]] constexpr std::array<std::uint64_t, 2> philox2x64(std::array<std::uint64_t, 2> counter,
-                                                                         std::uint64_t key) {
-    constexpr std::uint64_t multiplier = 0xD2B74407B1CE6E93u;
+/// The keys of the ten rounds of Philox2x64-10.
+constexpr std::array<std::uint64_t, 10> philox_round_keys(std::uint64_t key) {
     constexpr std::uint64_t weyl = 0x9E3779B97F4A7C15u;  // golden ratio
-    for (int round = 0; round < 10; ++round) {
+    std::array<std::uint64_t, 10> keys{};
+    for (std::uint64_t& round_key : keys) {
+        round_key = key;
+        key += weyl;
+    }
+    return keys;
+}
+
+/// One Philox2x64-10 block: 128 random bits for a counter of two words under a key.
+[[gnu::always_inline]] constexpr std::array<std::uint64_t, 2> philox2x64(
+    std::array<std::uint64_t, 2> counter, const std::array<std::uint64_t, 10>& round_keys) {
+    constexpr std::uint64_t multiplier = 0xD2B74407B1CE6E93u;
+    for (const std::uint64_t round_key : round_keys) {
         const Uint128 product = static_cast<Uint128>(multiplier) * counter[0];
         const auto high = static_cast<std::uint64_t>(product >> 64);
         const auto low = static_cast<std::uint64_t>(product);
-        counter = {high ^ key ^ counter[1], low};
-        key += weyl;
+        counter = {high ^ round_key ^ counter[1], low};
     }
     return counter;
+}
+[[gnu::always_inline]] constexpr std::array<std::uint64_t, 2> philox2x64(std::array<std::uint64_t, 2> counter,
+                                                                         std::uint64_t key) {
+    return philox2x64(counter, philox_round_keys(key));
+}
+
+/// Uniform in the open interval (0, 1): a multiple of 2^-53 plus half of one, so its logarithm is finite.
+constexpr double uniform_of(std::uint64_t bits) {
+    return (static_cast<double>(static_cast<std::int64_t>(bits >> 11)) + 0.5) * 0x1p-53;
 }
 
 /// All draws of one purpose and entity within one replication.
@@ -53,6 +72,14 @@ class RandomStream {
 
     constexpr std::array<std::uint64_t, 2> block(std::uint64_t index, std::uint64_t attempt) const {
         return philox2x64({index, attempt}, key_);
+    }
+
+    /// The first uniforms of the draws with the indices `first`, `first` + 1, ...: half the time of one by one.
+    void uniforms(std::uint64_t first, std::span<double> uniforms) const {
+        const auto round_keys = philox_round_keys(key_);
+        for (double& uniform : uniforms) {
+            uniform = uniform_of(philox2x64({first++, 0}, round_keys)[0]);
+        }
     }
 
    private:
@@ -71,8 +98,7 @@ class Draw {
         return block_[attempt_++ % 2];
     }
 
-    /// Uniform in the open interval (0, 1): a multiple of 2^-53 plus half of one, so its logarithm is finite.
-    constexpr double uniform() { return (static_cast<double>(bits() >> 11) + 0.5) * 0x1p-53; }
+    constexpr double uniform() { return uniform_of(bits()); }
 
     /// Uniform integer in [0, n) for 0 < n. The multiply-shift bias is below n / 2^64.
     constexpr std::uint64_t below(std::uint64_t n) {

@@ -153,6 +153,26 @@ TEST_CASE("samples follow the cdf") {
     }
 }
 
+TEST_CASE("samples drawn several at once are those drawn one by one, to the bit") {
+    std::vector<Distribution> laws = {Distribution::constant(3.0), Distribution::empirical({1.0, 5.0, 2.0}),
+                                      Distribution::quantile_table({{0.0, 1.0}, {0.3, 2.0}, {1.0, 9.0}})};
+    for (const Named& named : laws_with_known_moments()) {
+        laws.push_back(named.law);
+        laws.push_back(Distribution::truncated(named.law, 1.5 * named.mean, TruncateMode::clip));
+    }
+    for (const Bounded& bounded : bounded_laws()) {
+        laws.push_back(bounded.law);
+    }
+    constexpr std::size_t n = 1000;  // not a multiple of any block
+    const RandomStream stream(20, 0, Purpose::test_services);
+    for (const Distribution& law : laws) {
+        CAPTURE(law.describe());
+        std::vector<double> at_once(n);
+        law.sample(stream, 0, at_once);
+        CHECK(at_once == draws(law, n));
+    }
+}
+
 TEST_CASE("samples have the stated moments") {
     for (const Named& named : laws_with_known_moments()) {
         CAPTURE(named.name);

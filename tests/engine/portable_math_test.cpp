@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
+#include <vector>
 
 #include "sim/engine/random.h"
 
@@ -128,6 +130,24 @@ TEST_CASE("the normal quantile inverts the cdf") {
         CHECK(relative_error(portable::normal_cdf(z), p) < 4e-15 * (1 + z * z));
         CHECK(portable::normal_quantile(0.25 * p) < z);
     }
+}
+
+TEST_CASE("normal quantiles in place are those taken one by one, to the bit") {
+    std::vector<double> p = {0.0, 1.0, 0.5, 0.075, 0.925, std::nextafter(0.925, 1.0), 1e-300};
+    const RandomStream stream(13, 0, Purpose::test_services);
+    for (std::uint64_t i = 0; i < 1000; ++i) {
+        const double u = Draw(stream, i).uniform();
+        p.push_back(i % 3 == 0 ? std::exp2(-100 * u) : u);
+    }
+    std::vector<double> quantiles = p;
+    portable::normal_quantiles(quantiles);
+    for (std::size_t i = 0; i < p.size(); ++i) {
+        CAPTURE(p[i]);
+        CHECK(quantiles[i] == portable::normal_quantile(p[i]));
+    }
+    std::vector<double> none = {std::numeric_limits<double>::quiet_NaN()};
+    portable::normal_quantiles(none);
+    CHECK(std::isnan(none[0]));
 }
 
 TEST_CASE("the gamma function") {
