@@ -27,11 +27,24 @@ void Recorder::end_batch() {
             record_.staleness.add(staleness, static_cast<std::uint64_t>(samples));
         }
     }
+    for (std::size_t since = 0; since < batch_last_uses_.size(); ++since) {
+        const std::int64_t samples = batch_last_uses_[since];
+        const std::int64_t steps = static_cast<std::int64_t>(since) - 1;
+        if (steps == SampleUse::first_use) {
+            total_.new_samples += samples;
+            continue;
+        }
+        total_.last_use_steps += samples * steps;
+        if (samples > 0 && histograms_on_) {
+            record_.steps_since_last_use.add(steps, static_cast<std::uint64_t>(samples));
+        }
+    }
     if (noise_) {
         total_.relative_variance += noise_->relative_variance(batch_samples_, batch_repeats_);
     }
     std::fill(batch_samples_.begin(), batch_samples_.end(), 0);
     std::fill(batch_repeats_.begin(), batch_repeats_.end(), 0);
+    std::fill(batch_last_uses_.begin(), batch_last_uses_.end(), 0);
 }
 
 void Recorder::end_update(Time now, const WorkerClock& workers, const TrainerClock& trainers,

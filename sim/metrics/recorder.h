@@ -15,12 +15,14 @@ namespace millrace {
 
 /// One sample of a batch, seen when the update that uses it begins. Versions are policy versions.
 struct SampleUse {
-    std::int64_t staleness = 0;                  ///< since the rollout's first token
-    std::int64_t pre_store = 0;                  ///< part of it before the rollout entered the store
-    std::int64_t group_staleness = 0;            ///< since the first token of its group
-    std::optional<std::int64_t> since_last_use;  ///< updates since the same rollout was used; none for a first use
-    std::int32_t earlier_in_batch = 0;           ///< how often the same rollout is in this batch already
-    std::int64_t tokens = 0;                     ///< prompt and response
+    static constexpr std::int64_t first_use = -1;
+
+    std::int64_t staleness = 0;               ///< since the rollout's first token
+    std::int64_t pre_store = 0;               ///< part of it before the rollout entered the store
+    std::int64_t group_staleness = 0;         ///< since the first token of its group
+    std::int64_t since_last_use = first_use;  ///< updates since the same rollout was used
+    std::int32_t earlier_in_batch = 0;        ///< how often the same rollout is in this batch already
+    std::int64_t tokens = 0;                  ///< prompt and response
 };
 
 class Recorder {
@@ -31,7 +33,8 @@ class Recorder {
     void expect(std::int64_t updates, std::int64_t histogram_start);
 
     void use(const SampleUse& sample) {
-        // What depends on staleness alone is summed up per level when the batch is complete.
+        // What depends on one small number alone is summed up when the batch is complete. Nothing here depends on what
+        // a branch could test: whether a rollout was used before is as good as random.
         const auto level = static_cast<std::size_t>(sample.staleness);
         if (level >= batch_samples_.size()) {
             batch_samples_.resize(level + 1);
@@ -44,14 +47,12 @@ class Recorder {
         total_.group_staleness += sample.group_staleness;
         total_.tokens += sample.tokens;
         total_.unique_samples += sample.earlier_in_batch == 0 ? 1 : 0;
-        if (!sample.since_last_use) {
-            ++total_.new_samples;
-            return;
+
+        const auto since = static_cast<std::size_t>(sample.since_last_use + 1);
+        if (since >= batch_last_uses_.size()) {
+            batch_last_uses_.resize(since + 1);
         }
-        total_.last_use_steps += *sample.since_last_use;
-        if (histograms_on_) {
-            record_.steps_since_last_use.add(*sample.since_last_use);
-        }
+        ++batch_last_uses_[since];
     }
     void end_batch();
 
@@ -59,10 +60,9 @@ class Recorder {
     void stored(std::int64_t rollouts) { total_.stored += rollouts; }
     /// A rollout left the store for good after `uses` uses, `staleness` versions after its first token.
     void left_store(std::int32_t uses, std::int64_t staleness) {
-        if (uses == 0) {
-            ++total_.dropped;
-            total_.dropped_staleness += staleness;
-        }
+        const std::int64_t dropped = uses == 0 ? 1 : 0;
+        total_.dropped += dropped;
+        total_.dropped_staleness += dropped * staleness;
         if (histograms_on_) {
             record_.replay_count.add(uses);
         }
@@ -79,6 +79,8 @@ class Recorder {
     std::optional<BatchNoise> noise_;
     std::vector<std::int64_t> batch_samples_;  ///< of the batch at hand, by staleness
     std::vector<std::int64_t> batch_repeats_;  ///< ordered pairs of samples that are the same rollout, by staleness
+    std::vector<std::int64_t>
+        batch_last_uses_;  ///< samples of the batch, by steps since last use plus 1; 0: first uses
     UpdateRecord total_;
     ReplicationRecord record_;
     bool histograms_on_ = true;  ///< updates() has come to record_.histogram_start

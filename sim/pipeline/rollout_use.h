@@ -17,14 +17,10 @@ inline SampleUse use_rollout(Rollout& rollout, std::int32_t version) {
     use.pre_store = rollout.version_stored - rollout.version_started;
     use.group_staleness = version - rollout.version_group;
     use.tokens = rollout.tokens;
-    if (rollout.last_used >= 0) {
-        use.since_last_use = version - rollout.last_used;
-    }
-    if (rollout.last_used != version) {
-        rollout.uses_in_batch = 0;
-        rollout.last_used = version;
-    }
-    use.earlier_in_batch = rollout.uses_in_batch++;
+    use.since_last_use = rollout.last_used >= 0 ? version - rollout.last_used : SampleUse::first_use;
+    use.earlier_in_batch = rollout.last_used == version ? rollout.uses_in_batch : 0;
+    rollout.last_used = version;
+    rollout.uses_in_batch = use.earlier_in_batch + 1;
     ++rollout.uses;
     return use;
 }

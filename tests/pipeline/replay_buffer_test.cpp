@@ -73,7 +73,7 @@ TEST_CASE("steps since last use: once in a batch and three times two updates lat
     rollout.version_started = 1;
     rollout.version_stored = 2;
     const SampleUse first = use_rollout(rollout, 3);
-    CHECK_FALSE(first.since_last_use.has_value());
+    CHECK(first.since_last_use == SampleUse::first_use);
     CHECK(first.staleness == 2);
     CHECK(first.pre_store == 1);
     CHECK(use_rollout(rollout, 5).since_last_use == 2);
