@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "sim/engine/key_heap.h"
+#include "sim/engine/key_tournament.h"
 #include "sim/engine/time.h"
 
 namespace millrace {
@@ -60,10 +61,40 @@ class EventQueue {
         }
         const std::uint64_t id = store(event);
         // Payloads about to be needed are fetched while the heap is still being mended.
-        heap_.push(KeyHeap::Key{static_cast<std::uint64_t>(time.ns)} << 64 | id, [this](KeyHeap::Key soon) {
+        heap_.push(key(time, id), [this](KeyHeap::Key soon) {
             __builtin_prefetch(&slab_[static_cast<std::size_t>(soon & slot_mask)]);
         });
         return {id};
+    }
+
+    /// Makes timers 0 to n - 1, stopped; when one goes off that is an event of this kind, with its number as entity.
+    void make_timers(std::size_t n, std::uint32_t kind) {
+        assert(n <= slot_limit);
+        timers_ = KeyTournament<KeyHeap::Key>(n);
+        timer_is_set_.assign(n, false);
+        timer_kind_ = kind;
+    }
+
+    /// The timer goes off at `time`, and not when it was going to. Order and errors are those of schedule(), for half
+    /// the time: for what happens again and again to the same few.
+    [[gnu::always_inline]] void set_timer(std::uint32_t timer, Time time) {
+        if (time < now_) [[unlikely]] {
+            throw std::logic_error("an event was scheduled in the past");
+        }
+        if (sequence_ == sequence_limit) [[unlikely]] {
+            throw std::overflow_error("the event queue has used up its 2^40 sequence numbers");
+        }
+        const std::uint64_t id = sequence_++ << slot_bits | timer;
+        cancelled_ += timer_is_set_[timer];
+        timer_is_set_[timer] = true;
+        timers_.put(timer, key(time, id));
+    }
+    void stop_timer(std::uint32_t timer) {
+        if (timer_is_set_[timer]) {
+            timer_is_set_[timer] = false;
+            ++cancelled_;
+            timers_.remove(timer);
+        }
     }
 
     /// Takes the event out; false when it has already happened or was cancelled. The key stays where it is and is
@@ -83,32 +114,7 @@ class EventQueue {
 
     /// Removes the next event and moves the clock to it. False, with the clock unchanged, when there is none.
     [[gnu::always_inline]] bool pop(Event& event) {
-        for (;;) {
-            std::uint64_t id;
-            Time time = now_;
-            const KeyHeap::Key first = heap_.top();
-            // Keys in the heap for the current time were scheduled before the clock got here, those in the ring after.
-            if (ring_head_ != ring_tail_ &&
-                (first >> 64 != static_cast<KeyHeap::Key>(now_.ns) || first == KeyHeap::never)) {
-                id = ring_[ring_head_++ & ring_mask_];
-            } else if (first != KeyHeap::never) {
-                id = static_cast<std::uint64_t>(first);
-                time.ns = static_cast<std::int64_t>(first >> 64);
-                heap_.pop();
-            } else {
-                return false;
-            }
-            const auto slot = static_cast<std::size_t>(id & slot_mask);
-            if (slab_[slot].id == id) [[likely]] {
-                event = slab_[slot].event;
-                release(slot);
-                now_ = time;
-                ++popped_;
-                digest_ = std::rotl((digest_ ^ static_cast<std::uint64_t>(time.ns)) * 0x9E3779B97F4A7C15u, 29) ^
-                          (std::uint64_t{event.kind} << 40 | id >> slot_bits);
-                return true;
-            }
-        }
+        return timer_is_set_.empty() ? pop_next<false>(event) : pop_next<true>(event);
     }
 
     Time now() const { return now_; }
@@ -136,6 +142,60 @@ class EventQueue {
         Event event;
         std::uint64_t id;
     };
+
+    template <bool with_timers>
+    [[gnu::always_inline]] bool pop_next(Event& event) {
+        for (;;) {
+            const KeyHeap::Key first = heap_.top();
+            // Keys in the heap for the current time were scheduled before the clock got here, those in the ring after.
+            const bool from_ring = ring_head_ != ring_tail_ &&
+                                   (first >> 64 != static_cast<KeyHeap::Key>(now_.ns) || first == KeyHeap::never);
+            if constexpr (with_timers) {
+                const KeyHeap::Key timer = timers_.top();
+                if (timer < (from_ring ? key(now_, ring_[ring_head_ & ring_mask_]) : first)) {
+                    take_timer(timer, event);
+                    return true;
+                }
+            }
+            std::uint64_t id;
+            Time time = now_;
+            if (from_ring) {
+                id = ring_[ring_head_++ & ring_mask_];
+            } else if (first != KeyHeap::never) {
+                id = static_cast<std::uint64_t>(first);
+                time.ns = static_cast<std::int64_t>(first >> 64);
+                heap_.pop();
+            } else {
+                return false;
+            }
+            const auto slot = static_cast<std::size_t>(id & slot_mask);
+            if (slab_[slot].id == id) [[likely]] {
+                event = slab_[slot].event;
+                release(slot);
+                happened(time, id, event.kind);
+                return true;
+            }
+        }
+    }
+
+    [[gnu::always_inline]] void take_timer(KeyHeap::Key key, Event& event) {
+        const auto timer = static_cast<std::uint32_t>(key & slot_mask);
+        timers_.remove_top(timer);
+        timer_is_set_[timer] = false;
+        event = {timer_kind_, timer, 0};
+        happened({static_cast<std::int64_t>(key >> 64)}, static_cast<std::uint64_t>(key), timer_kind_);
+    }
+
+    [[gnu::always_inline]] void happened(Time time, std::uint64_t id, std::uint32_t kind) {
+        now_ = time;
+        ++popped_;
+        digest_ = std::rotl((digest_ ^ static_cast<std::uint64_t>(time.ns)) * 0x9E3779B97F4A7C15u, 29) ^
+                  (std::uint64_t{kind} << 40 | id >> slot_bits);
+    }
+
+    static KeyHeap::Key key(Time time, std::uint64_t id) {
+        return KeyHeap::Key{static_cast<std::uint64_t>(time.ns)} << 64 | id;
+    }
 
     std::uint64_t store(Event event) {
         if (sequence_ == sequence_limit) [[unlikely]] {
@@ -178,6 +238,10 @@ class EventQueue {
     std::vector<Slot> slab_;
     std::uint64_t first_free_ = no_slot;
     std::uint32_t max_pending_;
+
+    KeyTournament<KeyHeap::Key> timers_{0};
+    std::vector<char> timer_is_set_;
+    std::uint32_t timer_kind_ = 0;
 
     std::vector<std::uint64_t> ring_;  // ids; a power of two of them, positions taken modulo its size
     std::uint64_t ring_head_ = 0;

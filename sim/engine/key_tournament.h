@@ -1,5 +1,5 @@
-// A priority queue of 128-bit keys in numbered places: a tournament, in which each inner node holds the smaller of the
-// two keys below it.
+// A priority queue of keys in numbered places: a tournament, in which each inner node holds the smaller of the two keys
+// below it.
 //
 // For a fixed number of places of which most are taken. A new key takes part in one match per level, always on the same
 // path, where a heap of as many keys (key_heap.h) has to find the smallest of several children on each: half the work.
@@ -14,11 +14,12 @@
 
 namespace millrace {
 
+/// Keys are unsigned integers, and carry their place in the lowest bits if one wants to know where the smallest is.
+template <typename Key>
 class KeyTournament {
    public:
-    using Key = Uint128;
     /// Larger than any key that may be put in.
-    static constexpr Key never = KeyHeap::never;
+    static constexpr Key never = ~Key{0};
 
     explicit KeyTournament(std::size_t places) : leaves_(std::bit_ceil(places)), nodes_(2 * leaves_, never) {}
 
@@ -27,14 +28,15 @@ class KeyTournament {
         if (gap_ == none) {
             return nodes_[1];
         }
+        const Key* const nodes = nodes_.data();
         Key key = never;
         for (std::size_t node = gap_; node > 1; node /= 2) {
-            key = smaller(nodes_[node ^ 1], key);
+            key = smaller(nodes[node ^ 1], key);
         }
         return key;
     }
 
-    /// Puts a key into a place that is free.
+    /// Puts a key into a place, instead of the one that was there, if any was.
     void put(std::size_t place, Key key) {
         const std::size_t leaf = leaves_ + place;
         if (gap_ != leaf) {
@@ -43,6 +45,15 @@ class KeyTournament {
         gap_ = none;  // the new key takes the place of the one removed before, the common case
         play(leaf, key);
     }
+
+    /// Removes the key in `place`, if there is one.
+    void remove(std::size_t place) {
+        close_gap();
+        play(leaves_ + place, never);
+    }
+
+    /// What was last put into a place.
+    Key key(std::size_t place) const { return nodes_[leaves_ + place]; }
 
     /// Removes the smallest key, which is in `place`.
     void remove_top(std::size_t place) {
@@ -57,17 +68,14 @@ class KeyTournament {
     // By conditional moves, which the stated probability asks for: no branch predictor can guess the outcome.
     static Key smaller(Key a, Key b) { return __builtin_expect_with_probability(a < b, 1, 0.5) ? a : b; }
 
-    // Positions are in bytes, as in KeyHeap: the opponent of node i is node i ^ 1, the next match at i / 2.
+    // The opponent of node i is node i ^ 1, the next match at i / 2.
     void play(std::size_t node, Key key) {
-        constexpr std::size_t size = sizeof(Key);
-        std::byte* const base = reinterpret_cast<std::byte*>(nodes_.data());
-        const auto at = [base](std::size_t position) -> Key& { return *reinterpret_cast<Key*>(base + position); };
-        std::size_t position = node * size;
-        at(position) = key;
-        while (position > size) {
-            key = smaller(at(position ^ size), key);
-            position = position / 2 & ~(size - 1);
-            at(position) = key;
+        Key* const nodes = nodes_.data();
+        nodes[node] = key;
+        while (node > 1) {
+            key = smaller(nodes[node ^ 1], key);
+            node /= 2;
+            nodes[node] = key;
         }
     }
 

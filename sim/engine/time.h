@@ -7,6 +7,7 @@
 #include <cmath>
 #include <compare>
 #include <cstdint>
+#include <limits>
 #include <stdexcept>
 
 namespace millrace {
@@ -42,6 +43,9 @@ struct Time {
 
     constexpr auto operator<=>(const Time&) const = default;
 };
+
+/// Stands for "never".
+inline constexpr Time end_of_time{std::numeric_limits<std::int64_t>::max()};
 
 /// Throws std::overflow_error after 292 years.
 constexpr Time operator+(Time t, Duration d) {

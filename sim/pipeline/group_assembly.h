@@ -36,6 +36,8 @@ class GroupAssembly {
 
     std::int32_t version(GroupIndex group) const { return groups_[group].version; }
 
+    void prefetch(GroupIndex group) const { __builtin_prefetch(&groups_[group]); }
+
     /// A member has started. Members are stored in the order in which they did.
     void add(GroupIndex group, RolloutIndex rollout) { members_[group * size_ + groups_[group].started++] = rollout; }
 

@@ -1,6 +1,7 @@
 #include "sim/pipeline/inference_worker.h"
 
 #include <algorithm>
+#include <bit>
 #include <cassert>
 #include <limits>
 
@@ -11,12 +12,15 @@ InferenceWorker::InferenceWorker(const StepTiming& law, std::int64_t slots, std:
       counts_context_(law.per_context_token_ns > 0.0),
       free_memory_(kv_cap_tokens.value_or(std::numeric_limits<std::int64_t>::max())),
       slots_(static_cast<std::size_t>(slots)),
+      slot_bits_(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(slots - 1)))),
+      most_steps_(std::numeric_limits<std::int64_t>::max() >> slot_bits_),
       ends_(slots_.size()) {
-    assert(slots >= 1 && static_cast<std::uint64_t>(slots) <= slot_mask);
+    assert(slots >= 1);
     for (auto slot = static_cast<std::uint32_t>(slots); slot-- > 0;) {
         free_slots_.push_back(slot);
     }
     joining_.reserve(slots_.size());
+    ending_.reserve(slots_.size());
 }
 
 void InferenceWorker::wait_for_boundary(Time now, std::uint32_t slot) {
@@ -37,18 +41,31 @@ void InferenceWorker::change_batch(Time now, std::vector<RolloutIndex>& finished
         epoch_.prefill_tokens = 0;
         epoch_start_ = now;
     }
-    for (KeyTournament::Key end = ends_.top(); static_cast<std::int64_t>(end >> 64) == steps_done_; end = ends_.top()) {
-        const auto slot = static_cast<std::uint32_t>(static_cast<std::uint64_t>(end) & slot_mask);
-        ends_.remove_top(slot);
-        const Sequence& ended = slots_[slot];
-        const std::int64_t tokens = ended.prompt_tokens + ended.response_tokens;
+    const auto leave = [&](std::uint32_t slot) {
+        const Sequence& sequence = slots_[slot];
         --epoch_.sequences;
         if (counts_context_) {
-            epoch_.context_tokens -= tokens;
+            epoch_.context_tokens -= sequence.tokens();
         }
-        free_memory_ += tokens;
-        finished.push_back(ended.rollout);
+        free_memory_ += sequence.tokens();
+        finished.push_back(sequence.rollout);
         free_slots_.push_back(slot);
+    };
+    if (next_end() == steps_done_) {
+        const std::uint32_t first = next_slot();
+        ends_.remove_top(first);
+        if (next_end() != steps_done_) [[likely]] {
+            leave(first);
+        } else {
+            ending_.assign(1, first);
+            do {
+                ending_.push_back(next_slot());
+                ends_.remove_top(ending_.back());
+            } while (next_end() == steps_done_);
+            std::sort(ending_.begin(), ending_.end(),
+                      [this](std::uint32_t a, std::uint32_t b) { return slots_[a].admission < slots_[b].admission; });
+            std::for_each(ending_.begin(), ending_.end(), leave);
+        }
     }
     for (const std::uint32_t slot : joining_) {
         admit(slot);
@@ -89,7 +106,7 @@ std::vector<InferenceWorker::Progress> InferenceWorker::progress(Time now) const
             continue;
         }
         const Sequence& sequence = slots_[slot];
-        const std::int64_t left = is_waiting[slot] ? sequence.steps : sequence.last_step - steps_done;
+        const std::int64_t left = is_waiting[slot] ? sequence.steps : end(slot) - steps_done;
         if (left > 0) {
             progress.push_back(
                 {sequence.rollout, static_cast<double>(sequence.steps - left) / static_cast<double>(sequence.steps)});

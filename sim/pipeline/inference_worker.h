@@ -8,6 +8,7 @@
 #include <cassert>
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <vector>
 
 #include "sim/engine/key_tournament.h"
@@ -30,17 +31,23 @@ class InferenceWorker {
 
     /// A sequence of `steps` >= 1 steps joins: now if the worker stands between two steps, else at the next boundary.
     /// Not while paused. It reserves memory for its prompt and response; under the step law its steps are the tokens of
-    /// the response.
-    void join(Time now, RolloutIndex rollout, std::int64_t prompt_tokens, std::int64_t response_tokens,
+    /// the response. Throws std::overflow_error when the worker has not been empty for too long (see most_steps_).
+    void join(Time now, RolloutIndex rollout, std::int32_t prompt_tokens, std::int32_t response_tokens,
               std::int64_t steps) {
-        assert(!paused() && has_free_slot() && has_memory(prompt_tokens + response_tokens) && steps >= 1);
-        free_memory_ -= prompt_tokens + response_tokens;
+        assert(!paused() && has_free_slot() && steps >= 1);
         const std::uint32_t slot = free_slots_.back();
         free_slots_.pop_back();
-        slots_[slot] = {rollout, prompt_tokens, response_tokens, steps, 0};
+        Sequence& sequence = slots_[slot];
+        sequence.rollout = rollout;
+        sequence.prompt_tokens = prompt_tokens;
+        sequence.response_tokens = response_tokens;
+        sequence.steps = steps;
+        assert(has_memory(sequence.tokens()));
+        free_memory_ -= sequence.tokens();
         if (epoch_.sequences == 0) {
             epoch_start_ = now;
             epoch_ = {};
+            steps_done_ = 0;
         }
         if (now == epoch_start_) {
             admit(slot);
@@ -49,13 +56,16 @@ class InferenceWorker {
         }
     }
 
-    /// When the batch changes next; none while the worker is empty or paused.
-    std::optional<Time> next_change() const {
+    /// When the batch changes next; `end_of_time` while the worker is empty or paused.
+    Time next_change() const {
         if (paused() || occupied() == 0) {
-            return std::nullopt;
+            return end_of_time;
         }
         return epoch_start_ + epoch_.elapsed(law_, steps_to_next_change());
     }
+
+    /// The rollout that ends first of those that run, of which there must be one.
+    RolloutIndex next_to_end() const { return slots_[next_slot()].rollout; }
 
     /// The batch changes at `now`, which is next_change(): appends the sequences that ended to `finished`, in the order
     /// in which they had joined, and lets the waiting ones in.
@@ -76,27 +86,39 @@ class InferenceWorker {
     std::vector<Progress> progress(Time now) const;
 
    private:
-    struct Sequence {
+    /// Of a running sequence: the step at which it ends, and below that slot_bits_ of its slot.
+    using EndKey = std::uint64_t;
+
+    struct alignas(32) Sequence {  // never across two cache lines
         RolloutIndex rollout = 0;
-        std::int64_t prompt_tokens = 0;
-        std::int64_t response_tokens = 0;
+        std::int32_t prompt_tokens = 0;
+        std::int32_t response_tokens = 0;
         std::int64_t steps = 0;
-        std::int64_t last_step = 0;  ///< the worker's step at which it ends, once it is admitted
+        std::uint64_t admission = 0;  ///< how many were admitted before it, once it is
+
+        std::int64_t tokens() const { return std::int64_t{prompt_tokens} + response_tokens; }
     };
 
     void admit(std::uint32_t slot) {
         Sequence& sequence = slots_[slot];
-        sequence.last_step = steps_done_ + sequence.steps;
+        if (sequence.steps > most_steps_ - steps_done_) [[unlikely]] {
+            throw std::overflow_error(
+                "a worker cannot count that many steps: its service law is too slow for the horizon and so many slots");
+        }
+        sequence.admission = admitted_++;
         ++epoch_.sequences;
         if (counts_context_) {
             epoch_.context_tokens += sequence.prompt_tokens;
         }
         epoch_.prefill_tokens += sequence.prompt_tokens;
-        ends_.put(slot, KeyTournament::Key{static_cast<std::uint64_t>(sequence.last_step)} << 64 |
-                            (admitted_++ << slot_bits | slot));
+        ends_.put(slot, static_cast<EndKey>(steps_done_ + sequence.steps) << slot_bits_ | slot);
     }
     void wait_for_boundary(Time now, std::uint32_t slot);
-    std::int64_t next_end() const { return static_cast<std::int64_t>(ends_.top() >> 64); }
+    std::int64_t end(std::size_t slot) const { return static_cast<std::int64_t>(ends_.key(slot) >> slot_bits_); }
+    std::int64_t next_end() const { return static_cast<std::int64_t>(ends_.top() >> slot_bits_); }
+    std::uint32_t next_slot() const {
+        return static_cast<std::uint32_t>(ends_.top() & ((EndKey{1} << slot_bits_) - 1));
+    }
     std::int64_t steps_to_next_change() const {
         // The boundary at which waiting sequences join is the very next one, so nobody ends before it.
         return joining_.empty() ? next_end() - steps_done_ : join_after_steps_;
@@ -108,16 +130,16 @@ class InferenceWorker {
 
     Time epoch_start_;
     StepEpoch epoch_;
-    std::int64_t steps_done_ = 0;  ///< since time 0, at epoch_start_
+    std::int64_t steps_done_ = 0;  ///< since the worker was last empty, at epoch_start_
     std::uint64_t admitted_ = 0;
     std::optional<Time> paused_at_;
 
     std::vector<Sequence> slots_;
     std::vector<std::uint32_t> free_slots_;
-    // Of running sequences, by slot: the step at which it ends, then the order of joining, then the slot.
-    static constexpr int slot_bits = 24;
-    static constexpr std::uint64_t slot_mask = (std::uint64_t{1} << slot_bits) - 1;
-    KeyTournament ends_;
+    int slot_bits_;
+    std::int64_t most_steps_;             ///< that an EndKey can hold; without a break, 292 years of a full worker
+    KeyTournament<EndKey> ends_;          ///< of running sequences, by slot
+    std::vector<std::uint32_t> ending_;   ///< scratch: slots of the sequences that end in the same step
     std::vector<std::uint32_t> joining_;  ///< slots that wait for the boundary join_after_steps_ of this epoch
     std::int64_t join_after_steps_ = 0;
 };

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -76,13 +77,13 @@ class Pipeline {
 
         InferenceWorker worker;
         Activity activity = Activity::idle;
-        EventHandle wake_up;
         bool offers_slots = false;         ///< stands in offering_
         std::int64_t declined_tokens = 0;  ///< the rollout it last had no memory for; 0: none. Stands in declined_
         bool needs_wake_up = false;        ///< its next change has to be scheduled anew; stands in touched_
     };
 
     void handle(const Event& event);
+    bool handle_rarer(const Event& event);
     void on_batch_change(std::uint32_t worker);
     void on_generated(RolloutIndex rollout);
     bool on_graded(RolloutIndex rollout);
@@ -94,7 +95,7 @@ class Pipeline {
     bool move_groups_into_store();
     bool begin_update();
     void use_batch();
-    void leave_store(RolloutIndex rollout);
+    void leave_store(std::span<const RolloutIndex> leaving);
     void start_rollouts();
     bool may_start() const;
     void offer_again_where_declined();
@@ -117,7 +118,7 @@ class Pipeline {
             touched_.push_back(worker);
         }
     }
-    void set_state(std::uint32_t worker);
+    void set_state(WorkerPlace& place);
     WorkerState state(Activity activity) const;
     void check_progress() const;
     std::string explain() const;

@@ -86,31 +86,6 @@ void Pipeline::start_next_rollout(std::uint32_t w) {
     touch(w);
 }
 
-void Pipeline::schedule_wake_ups() {
-    for (const std::uint32_t w : touched_) {
-        WorkerPlace& place = workers_[w];
-        place.needs_wake_up = false;
-        events_.cancel(place.wake_up);
-        place.wake_up = {};
-        if (const auto change = place.worker.next_change()) {
-            place.wake_up = events_.schedule(*change, {static_cast<std::uint32_t>(What::batch_change), w, 0});
-        }
-        set_state(w);
-    }
-    touched_.clear();
-}
-
-void Pipeline::set_state(std::uint32_t w) {
-    WorkerPlace& place = workers_[w];
-    const Activity activity = place.worker.paused()         ? Activity::paused
-                              : place.worker.occupied() > 0 ? Activity::busy
-                                                            : Activity::idle;
-    if (activity != place.activity) {
-        worker_clock_.move(now(), state(place.activity), state(activity));
-        place.activity = activity;
-    }
-}
-
 WorkerState Pipeline::state(Activity activity) const {
     switch (activity) {
         case Activity::busy:
@@ -121,6 +96,34 @@ WorkerState Pipeline::state(Activity activity) const {
             break;
     }
     return idle_as_;
+}
+
+void Pipeline::set_state(WorkerPlace& place) {
+    const Activity activity = place.worker.paused()         ? Activity::paused
+                              : place.worker.occupied() > 0 ? Activity::busy
+                                                            : Activity::idle;
+    if (activity != place.activity) [[unlikely]] {
+        worker_clock_.move(now(), state(place.activity), state(activity));
+        place.activity = activity;
+    }
+}
+
+void Pipeline::schedule_wake_ups() {
+    for (const std::uint32_t w : touched_) {
+        WorkerPlace& place = workers_[w];
+        place.needs_wake_up = false;
+        if (const Time change = place.worker.next_change(); change != end_of_time) {
+            events_.set_timer(w, change);
+            // What will be needed then has left the first-level cache since; other workers come before it.
+            const RolloutIndex next = place.worker.next_to_end();
+            __builtin_prefetch(&rollouts_[next]);
+            groups_.prefetch(rollouts_[next].group);
+        } else {
+            events_.stop_timer(w);
+        }
+        set_state(place);
+    }
+    touched_.clear();
 }
 
 }  // namespace millrace

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include "sim/engine/time.h"
@@ -43,7 +44,7 @@ class RolloutPool {
         }
         const RolloutIndex index = free_.back();
         free_.pop_back();
-        rollouts_[index] = Rollout{};
+        std::construct_at(&rollouts_[index]);  // in place; compilers assign a Rollout{} by way of the stack
         return index;
     }
 

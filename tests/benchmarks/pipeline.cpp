@@ -1,15 +1,18 @@
 // Whole pipelines, with everything recorded: time per run, events per second, allocations per event.
 //
 // Floor: an event of the reference pipeline moves one rollout through one station. Its parts measured alone: pop and
-// schedule 40 ns, length draw 25 ns, heap of a worker's batch 20 ns, five changes of station 10 ns, its share of a
-// batch's bookkeeping 5 ns; at two events per rollout about 55 ns an event. Prediction: 10 to 18 million events per
-// second. Measured: 9 to 11 in a fast hour of the machine, half of that in a slow one. An event takes some 1,000
-// instructions, spread evenly; what counts is how many of them wait for each other. Drawing lengths and latencies in
-// blocks gave more than a tenth of the time, while cutting as many instructions elsewhere gave little.
+// schedule 40 ns, length draw 25 ns, tournament of a worker's batch 20 ns, five changes of station 10 ns, its share of
+// a batch's bookkeeping 5 ns; at two events per rollout about 55 ns an event. Prediction: 10 to 18 million events per
+// second. Measured, with_servers: 14 in a fast hour of the machine, 9 in a slow one.
 //
 // Without a limit of reward servers the end of a grading is known when it begins, so a group takes one event and not
-// one per member: 1.1 events per rollout. Prediction: 0.9 x (40 + 10) of some 200 ns per rollout saved, a quarter of
-// the time; measured, a quarter, with fewer and dearer events. With_servers has the same work one event at a time.
+// one per member: 1.1 events per rollout, which is some 1,500 instructions and, on a core that does four to five of
+// them a cycle, 105 ns. Where the time went, so that nobody has to find it again: instructions are spread evenly, and
+// taking out a tenth of them gives little. What counts is where they wait. Two values went by way of the stack and were
+// read back wider than they had been written (a std::optional<Time>, a Rollout{}), which stalls a core for a dozen
+// cycles each: a tenth of the time. So did branches that nobody can predict: which part of the normal law a draw is
+// from, whether a rollout was used before, where a sinking gap in the event heap ends. Sums per level, draws in passes
+// of 64 and timers in place of heap events for the workers were another fifth.
 #include <benchmark/benchmark.h>
 
 #include "sim/pipeline/pipeline.h"

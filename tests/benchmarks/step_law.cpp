@@ -34,7 +34,7 @@ std::vector<TokenSequence> some_workload() {
         TokenSequence s;
         s.id = i;
         s.prompt_tokens = 300;
-        s.response_tokens = 1 + static_cast<std::int64_t>(length.sample(draw));
+        s.response_tokens = 1 + static_cast<std::int32_t>(length.sample(draw));
         workload.push_back(s);
     }
     return workload;

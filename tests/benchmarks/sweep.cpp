@@ -1,12 +1,12 @@
 // Whole sweeps: designs simulated, rows written to disk, from the first block to the last.
 //
-// Floor: a replication of the reference pipeline is 100 updates of 512 rollouts, 51,200 of these at 110 ns
-// (pipeline.cpp) are 5.6 ms. A row of 20 replications is 20 kB of text: 40 metrics x 20 numbers at some 150 ns each for
+// Floor: a replication of the reference pipeline is 100 updates of 512 rollouts, 51,200 of these at 105 ns
+// (pipeline.cpp) are 5.4 ms. A row of 20 replications is 20 kB of text: 40 metrics x 20 numbers at some 150 ns each for
 // formatting, 0.12 ms a block or 0.006 ms a replication, and one write(). Prediction: nothing but the simulation
-// counts; 1,000 designs x 20 replications take 120 to 200 CPU-seconds, as the machine has a good or a bad hour, and two
-// threads on two cores are 1.9 times as fast as one. Measured, on two cores: 8.1 to 8.7 ms of CPU a replication, 162
-// (from a fortieth of it) to 174 CPU-seconds for the whole; the sweep itself costs nothing that can be seen beside
-// that; two threads are 1.90 to 1.95 times as fast as one. Before groups were graded in one event it was 11 ms.
+// counts; 1,000 designs x 20 replications take 110 to 150 CPU-seconds, as the machine has a good or a bad hour, and two
+// threads on two cores are 1.9 times as fast as one. Measured, on two cores: 5.8 ms of CPU a replication, 115 (from a
+// fortieth of it) to 117 CPU-seconds for the whole; the sweep itself costs 1 to 3 % beside that; two threads are 1.93
+// to 2.0 times as fast as one.
 #include <benchmark/benchmark.h>
 
 #include <chrono>

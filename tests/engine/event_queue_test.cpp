@@ -58,15 +58,28 @@ class Reference {
 struct Mix {
     const char* name;
     std::uint64_t spread;  // times lie within this many nanoseconds of now, so a small one means many ties
-    int schedule_percent;  // the rest are pops and cancels
+    int schedule_percent;  // the rest are pops, cancels and timers
     int cancel_percent;
+    int timer_percent = 0;
 };
+
+constexpr std::uint32_t timer_kind = 7;
+
+/// What tells an event from others: the number of a timer, else the argument.
+std::uint64_t name_of(const Event& event) {
+    return event.kind == timer_kind ? event.entity : event.argument;
+}
 
 void compare_with_reference(const Mix& mix, std::uint64_t seed) {
     CAPTURE(mix.name);
     EventQueue queue;
     Reference reference;
     std::vector<std::pair<EventHandle, std::uint64_t>> handles;
+    // Of the reference, in which a timer is an event that is cancelled when it is set anew.
+    std::vector<std::uint64_t> timers(mix.timer_percent > 0 ? 5 : 0);
+    if (!timers.empty()) {
+        queue.make_timers(timers.size(), timer_kind);
+    }
     const RandomStream stream(seed, 0, Purpose::test_schedule);
     for (std::uint64_t step = 0; step < 20'000; ++step) {
         Draw draw(stream, step);
@@ -79,11 +92,24 @@ void compare_with_reference(const Mix& mix, std::uint64_t seed) {
             // Any handle ever given: pending, happened or already cancelled.
             const auto& [handle, sequence] = handles[draw.below(handles.size())];
             REQUIRE(queue.cancel(handle) == reference.cancel(sequence));
+        } else if (action >= 100 - mix.timer_percent) {
+            const auto timer = static_cast<std::uint32_t>(draw.below(timers.size()));
+            if (timers[timer] != 0) {
+                reference.cancel(timers[timer]);
+            }
+            if (draw.below(4) == 0) {
+                queue.stop_timer(timer);
+                timers[timer] = 0;
+            } else {
+                const Time time{queue.now().ns + static_cast<std::int64_t>(draw.below(mix.spread))};
+                queue.set_timer(timer, time);
+                timers[timer] = reference.schedule(time, {timer_kind, 0, timer});
+            }
         } else {
             Event event, expected;
             REQUIRE(queue.pop(event) == reference.pop(expected));
             REQUIRE(event.kind == expected.kind);
-            REQUIRE(event.argument == expected.argument);
+            REQUIRE(name_of(event) == expected.argument);
         }
         REQUIRE(queue.now() == reference.now());
         REQUIRE(queue.size() == reference.size());
@@ -91,7 +117,7 @@ void compare_with_reference(const Mix& mix, std::uint64_t seed) {
     Event event, expected;
     while (reference.pop(expected)) {
         REQUIRE(queue.pop(event));
-        REQUIRE(event.argument == expected.argument);
+        REQUIRE(name_of(event) == expected.argument);
     }
     CHECK_FALSE(queue.pop(event));
     CHECK(queue.empty());
@@ -108,10 +134,12 @@ std::vector<std::uint64_t> drain(EventQueue& queue) {
 
 }  // namespace
 
-TEST_CASE("events come in the order of a std::set of (time, sequence), ties and cancels included") {
-    for (const Mix& mix : {Mix{"growing", 1'000'000, 55, 5}, Mix{"steady", 1000, 48, 4},
-                           Mix{"nearly all tied", 2, 50, 10}, Mix{"all at once", 1, 50, 10},
-                           Mix{"mostly cancelled", 1'000'000'000, 50, 45}, Mix{"mostly cancelled, tied", 3, 50, 45}}) {
+TEST_CASE("events come in the order of a std::set of (time, sequence), ties, cancels and timers included") {
+    for (const Mix& mix :
+         {Mix{"growing", 1'000'000, 55, 5}, Mix{"steady", 1000, 48, 4}, Mix{"nearly all tied", 2, 50, 10},
+          Mix{"all at once", 1, 50, 10}, Mix{"mostly cancelled", 1'000'000'000, 50, 45},
+          Mix{"mostly cancelled, tied", 3, 50, 45}, Mix{"timers", 1'000'000, 10, 2, 40},
+          Mix{"timers, tied", 3, 20, 5, 30}, Mix{"timers only, all at once", 1, 0, 0, 50}}) {
         for (std::uint64_t seed = 0; seed < 4; ++seed) {
             compare_with_reference(mix, seed);
         }
@@ -191,11 +219,15 @@ TEST_CASE("what cannot be done is refused") {
     queue.pop(event);
     CHECK_THROWS_AS(queue.schedule(Time{4}, {}), std::logic_error);
     CHECK_THROWS_AS(queue.schedule(Time{-1}, {}), std::logic_error);
+    queue.make_timers(1, timer_kind);
+    CHECK_THROWS_AS(queue.set_timer(0, Time{4}), std::logic_error);
 
     EventQueue late(EventQueue::sequence_limit - 2);
     late.schedule(Time{1}, {0, 0, 1});
     late.schedule(Time{1}, {0, 0, 2});
     CHECK_THROWS_AS(late.schedule(Time{1}, {}), std::overflow_error);
+    late.make_timers(1, timer_kind);
+    CHECK_THROWS_AS(late.set_timer(0, Time{1}), std::overflow_error);
     CHECK(drain(late) == std::vector<std::uint64_t>{1, 2});
 
     EventQueue narrow(1, 20);

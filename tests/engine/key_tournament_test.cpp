@@ -9,37 +9,43 @@
 
 using namespace millrace;
 
-TEST_CASE("a tournament's top is the smallest of the keys in it, whichever places they come and go in") {
-    using Key = KeyTournament::Key;
+// Keys of both widths in use: in few values of their upper bits, so that the lower ones decide often.
+TEST_CASE_TEMPLATE("a tournament's top is the smallest of the keys in it, whichever places they come and go in", Key,
+                   std::uint64_t, Uint128) {
+    constexpr int upper = sizeof(Key) * 8 - 24;
     for (const std::size_t places : {1u, 2u, 3u, 7u, 64u, 100u}) {
         const RandomStream stream(places, 0, Purpose::test_schedule);
-        KeyTournament tournament(places);
+        KeyTournament<Key> tournament(places);
         std::map<Key, std::size_t> expected;
-        std::vector<std::size_t> free;
-        for (std::size_t place = 0; place < places; ++place) {
-            free.push_back(place);
-        }
-        for (std::uint64_t step = 0; step < 5000; ++step) {
+        std::vector<Key> key_in(places, KeyTournament<Key>::never);
+        const auto take_out = [&](std::size_t place) {
+            expected.erase(key_in[place]);
+            key_in[place] = KeyTournament<Key>::never;
+        };
+        for (std::uint64_t step = 0; step < 8000; ++step) {
             Draw draw(stream, step);
-            // Phases of filling and of emptying; a removal is followed by a put into the same place, into another one,
-            // or by another removal.
-            const bool puts = draw.below(8) < (step / 300 % 2 == 0 ? 5u : 3u);
-            if (puts && !free.empty()) {
-                const std::size_t chosen = draw.below(free.size());
-                const std::size_t place = free[chosen];
-                free[chosen] = free.back();
-                free.pop_back();
-                // Few values in the upper half, so that the lower one decides often.
-                const Key key = Key{draw.below(20)} << 64 | step << 24 | place;
-                expected[key] = place;
-                tournament.put(place, key);
-            } else if (!puts && !expected.empty()) {
-                const auto [key, place] = *expected.begin();
-                expected.erase(expected.begin());
-                free.push_back(place);
-                tournament.remove_top(place);
+            // Phases of filling and of emptying; a removal is followed by a put into the same place, into another one
+            // that may be taken, or by another removal.
+            const bool filling = step / 300 % 2 == 0;
+            const std::uint64_t action = draw.below(16);
+            const std::size_t place = draw.below(places);
+            if (action < (filling ? 9u : 5u)) {
+                take_out(place);
+                key_in[place] = Key{draw.below(20)} << upper | static_cast<Key>(step << 8 | place);
+                expected[key_in[place]] = place;
+                tournament.put(place, key_in[place]);
+                REQUIRE(tournament.key(place) == key_in[place]);
+            } else if (action < 12) {
+                if (!expected.empty()) {
+                    const std::size_t first = expected.begin()->second;
+                    take_out(first);
+                    tournament.remove_top(first);
+                }
+            } else if (key_in[place] != KeyTournament<Key>::never) {
+                take_out(place);
+                tournament.remove(place);
             }
-            REQUIRE(tournament.top() == (expected.empty() ? KeyTournament::never : expected.begin()->first));
+            REQUIRE(tournament.top() == (expected.empty() ? KeyTournament<Key>::never : expected.begin()->first));
         }
     }
 }

@@ -27,8 +27,8 @@ std::vector<TokenSequence> random_workload(std::uint64_t seed, int count, double
         TokenSequence s;
         s.id = i;
         s.arrives_ns = at;
-        s.prompt_tokens = static_cast<std::int64_t>(draw.below(200));
-        s.response_tokens = 1 + static_cast<std::int64_t>(draw.below(static_cast<std::uint64_t>(max_tokens)));
+        s.prompt_tokens = static_cast<std::int32_t>(draw.below(200));
+        s.response_tokens = 1 + static_cast<std::int32_t>(draw.below(static_cast<std::uint64_t>(max_tokens)));
         sequences.push_back(s);
     }
     return sequences;
@@ -122,7 +122,7 @@ TEST_CASE("a pause shifts everything by its length, also within a step") {
     InferenceWorker worker(timing, 4, std::nullopt);
     worker.join({0}, 0, 0, 5, 5);
     worker.pause({23});
-    CHECK_FALSE(worker.next_change().has_value());
+    CHECK(worker.next_change() == end_of_time);
     worker.resume({1023});
     CHECK(worker.next_change() == Time{1050});
 }
@@ -157,4 +157,45 @@ TEST_CASE("under the first-order law n sequences share the GPU equally") {
     worker.change_batch({2000}, finished);
     CHECK(finished == std::vector<RolloutIndex>{0});
     CHECK(worker.next_change() == Time{4000});
+}
+
+TEST_CASE("sequences that end in the same step end in the order in which they joined, whatever their slots") {
+    const StepTiming timing{.base_ns = 10.0};
+    InferenceWorker worker(timing, 5, std::nullopt);
+    std::vector<RolloutIndex> finished;
+    for (RolloutIndex rollout = 0; rollout < 5; ++rollout) {
+        worker.join({0}, rollout, 0, 1, rollout < 3 ? 1 + rollout : 9);
+    }
+    // The slots of 0, 1 and 2 are taken again in the reverse order of their numbers, or of their last occupants.
+    for (const std::int64_t step : {1, 2, 3}) {
+        worker.change_batch({10 * step}, finished);
+    }
+    for (RolloutIndex rollout = 5; rollout < 8; ++rollout) {
+        worker.join({30}, rollout, 0, 1, 6);
+    }
+    CHECK(worker.next_to_end() >= 3);
+    finished.clear();
+    worker.change_batch({90}, finished);
+    CHECK(finished == std::vector<RolloutIndex>{3, 4, 5, 6, 7});
+    CHECK(worker.next_change() == end_of_time);
+}
+
+TEST_CASE("a worker that cannot count its steps says so") {
+    const StepTiming timing{.per_sequence_ns = 1.0};
+    std::vector<RolloutIndex> finished;
+    constexpr std::int64_t half = std::int64_t{1} << 52;  // of what a key holds beside 10 bits of slot
+    InferenceWorker worker(timing, 1024, std::nullopt);
+    worker.join({0}, 0, 0, 1, half);
+    CHECK_THROWS_WITH_AS(worker.join({0}, 1, 0, 1, 2 * half), doctest::Contains("cannot count that many steps"),
+                         std::overflow_error);
+
+    // It counts from when it was last empty: three halves one after the other are no trouble.
+    InferenceWorker emptied(timing, 1024, std::nullopt);
+    Time now;
+    for (RolloutIndex rollout = 0; rollout < 3; ++rollout) {
+        emptied.join(now, rollout, 0, 1, half);
+        now = emptied.next_change();
+        emptied.change_batch(now, finished);
+    }
+    CHECK(now == Time{3 * half});
 }

@@ -120,8 +120,8 @@ double processor_sharing_sojourn_s(const StepTiming& timing, double step_s, cons
     };
     next_arrival = next_arrival + draw_gap(0);
     while (left < customers) {
-        const auto change = worker.next_change();
-        if (arrived < customers && (!change || next_arrival < *change)) {
+        const Time change = worker.next_change();
+        if (arrived < customers && next_arrival < change) {
             Draw draw(services, static_cast<std::uint64_t>(arrived));
             const auto steps = std::max<std::int64_t>(1, std::llround(work_s.sample(draw) / step_s));
             came[static_cast<std::size_t>(arrived)] = next_arrival;
@@ -131,11 +131,11 @@ double processor_sharing_sojourn_s(const StepTiming& timing, double step_s, cons
             continue;
         }
         finished.clear();
-        worker.change_batch(*change, finished);
+        worker.change_batch(change, finished);
         for (const RolloutIndex customer : finished) {
             ++left;
             if (customer >= static_cast<RolloutIndex>(warmup)) {
-                sum += seconds(*change - came[customer]);
+                sum += seconds(change - came[customer]);
             }
         }
     }

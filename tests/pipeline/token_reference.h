@@ -15,8 +15,8 @@ namespace millrace_test {
 struct TokenSequence {
     std::int64_t id = 0;
     std::int64_t arrives_ns = 0;
-    std::int64_t prompt_tokens = 0;
-    std::int64_t response_tokens = 0;
+    std::int32_t prompt_tokens = 0;
+    std::int32_t response_tokens = 0;
     std::int64_t generated = 0;
     std::int64_t ended_ns = -1;
 };

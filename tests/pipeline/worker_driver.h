@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <deque>
-#include <limits>
 #include <vector>
 
 #include "sim/pipeline/inference_worker.h"
@@ -16,8 +15,7 @@ namespace millrace_test {
 inline std::vector<TokenSequence> run_worker(const millrace::StepTiming& timing, std::int64_t slots,
                                              std::int64_t kv_cap, std::vector<TokenSequence> sequences,
                                              const std::vector<TokenPause>& pauses = {}) {
-    using millrace::Time;
-    constexpr std::int64_t never = std::numeric_limits<std::int64_t>::max();
+    constexpr std::int64_t never = millrace::end_of_time.ns;
     millrace::InferenceWorker worker(timing, slots, kv_cap);
     std::deque<std::size_t> queue;
     std::vector<millrace::RolloutIndex> finished;
@@ -25,7 +23,7 @@ inline std::vector<TokenSequence> run_worker(const millrace::StepTiming& timing,
     std::size_t ended = 0;
     auto pause = pauses.begin();
     while (ended < sequences.size()) {
-        const std::int64_t change = worker.next_change().value_or(Time{never}).ns;
+        const std::int64_t change = worker.next_change().ns;
         const std::int64_t arrival = arrived < sequences.size() ? sequences[arrived].arrives_ns : never;
         const std::int64_t toggle = pause == pauses.end() ? never : worker.paused() ? pause->to_ns : pause->from_ns;
         const std::int64_t now = std::min({change, arrival, toggle});
