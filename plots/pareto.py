@@ -166,7 +166,8 @@ def limits(axes, story):
 
 
 def draw_design(axes, story, design, i, leads):
-    """Undecided designs that lead neither all nor their family stay in the background: there may be many of them."""
+    """Undecided designs that lead neither all nor their family stay in the background: there may be many of them. Those
+    that lead are rings, so that a design of the frontier in the same place is seen through them."""
     (x, y), (dx, dy) = position(design, story)
     colour, marker, _ = LOOKS[story["families"].index(design["family"])]
     out, undecided = design["membership"] == "out", design["membership"] == "undecided"
@@ -177,8 +178,8 @@ def draw_design(axes, story, design, i, leads):
         axes.plot([max(x - dx, left), x + dx, None, x, x], [y, y, None, max(y - dy, bottom), y + dy], color=colour,
                   linewidth=1.1, alpha=alpha, zorder=2.5 if behind else 3, gid=f"whisker-{i}")
     axes.plot(x, y, marker, color=colour, markersize=6.5 if behind else 8.5, alpha=alpha,
-              zorder=2.6 if behind else 3.8 if undecided else 4.2,
-              markerfacecolor="white" if undecided else colour, markeredgewidth=1.6 if undecided else 0.8,
+              zorder=2.6 if behind else 4.3 if undecided else 4.2,
+              markerfacecolor="none" if undecided else colour, markeredgewidth=1.6 if undecided else 0.8,
               markeredgecolor=colour if undecided else "white", gid=f"mark-{i}")
     if design["refined"]:
         axes.plot(x, y, "o", color="none", markersize=14, markeredgecolor=GREY, markeredgewidth=0.9, zorder=2.4,
@@ -202,7 +203,7 @@ def draw_key(figure, story, top):
     handles = [Line2D([], [], color=LOOKS[i][0], marker=LOOKS[i][1], linestyle=LOOKS[i][2] if several else "none",
                       linewidth=1, markersize=8, label=clipped(name, 30)) for i, name in enumerate(story["families"])]
     kinds = {design["membership"] for design in story["designs"]}
-    hollow = {"color": "#222222", "markerfacecolor": "white", "markeredgewidth": 1.6}
+    hollow = {"color": "#222222", "markerfacecolor": "none", "markeredgewidth": 1.6}
     for kind, text, style in (("in", "on the frontier", {"color": "#222222"}), ("undecided", "undecided", hollow),
                         ("out", "dominated", {"color": "#222222", "alpha": DOMINATED})):
         if kind in kinds:

@@ -16,7 +16,8 @@ def arguments(parser):
                         help="result of the same run: tells training from waiting where updates take a fixed time, and "
                         "what the store held")
     parser.add_argument("--replication", type=int, default=0, help="which one (%(default)s)")
-    parser.add_argument("--first", type=int, default=1, metavar="N", help="first update drawn (%(default)s)")
+    parser.add_argument("--first", type=int, metavar="N",
+                        help="first update drawn (the first after the warm-up that the result tells of, else 1)")
     parser.add_argument("--updates", type=int, default=40, metavar="N", help="how many (%(default)s)")
     parser.add_argument("--title", help="heading of the figure")
 
@@ -41,9 +42,12 @@ def tell(options):
         for step in steps:
             # The update ends the step; before it, trainers waited for rollouts or for a weight transfer.
             step["train_s"] = None if train_s is None else min(train_s, step["period"])
-        drawn = [step for step in steps if options.first <= step["step"] < options.first + options.updates]
+        first = options.first
+        if first is None:  # a learner may have ended the run before
+            first = warmup + 1 if warmup and any(step["step"] > warmup for step in steps) else 1
+        drawn = [step for step in steps if first <= step["step"] < first + options.updates]
     if not drawn:
-        raise BadRequest(f"{options.steps} has no update {options.first} of replication {options.replication}: it has "
+        raise BadRequest(f"{options.steps} has no update {first} of replication {options.replication}: it has "
                          f"{len(steps)} updates of it")
     name = options.title or (str(scenario["name"]) if scenario else "Timeline")
     return {"steps": drawn, "title": name, "scenario": scenario, "warmup": warmup, "replication": options.replication}

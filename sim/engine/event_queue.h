@@ -1,8 +1,9 @@
 // The event set: everything that is going to happen, in the order in which it will.
 //
 // Events are small typed records; whoever pops one switches on its kind. The set is a heap of 16-byte keys
-// (key_heap.h) with the payloads in a slab beside it, and a first-in first-out ring in front for events scheduled at
-// the current time. Nothing is allocated per event once the arrays have grown (or were reserved).
+// (key_heap.h) with the payloads in a slab beside it, a first-in first-out ring in front for events scheduled at the
+// current time, and a tournament (key_tournament.h) of timers, which are set again and again. Nothing is allocated per
+// event once the arrays have grown (or were reserved).
 #pragma once
 
 #include <bit>
@@ -67,16 +68,17 @@ class EventQueue {
         return {id};
     }
 
-    /// Makes timers 0 to n - 1, stopped; when one goes off that is an event of this kind, with its number as entity.
+    /// Makes timers 0 to n - 1, stopped; when one goes off that is an event of this kind, with its number as entity. To
+    /// be called once.
     void make_timers(std::size_t n, std::uint32_t kind) {
-        assert(n <= slot_limit);
+        assert(n > 0 && n <= slot_limit && timers_.top() == timers_.never);
         timers_ = KeyTournament<KeyHeap::Key>(n);
-        timer_is_set_.assign(n, false);
         timer_kind_ = kind;
     }
 
-    /// The timer goes off at `time`, and not when it was going to. Order and errors are those of schedule(), for half
-    /// the time: for what happens again and again to the same few.
+    /// The timer goes off at `time`, and not when it was going to. Its place in the order is that of an event scheduled
+    /// now, and so are the errors (there is always room); it takes half the time. For what happens to the same few
+    /// again and again.
     [[gnu::always_inline]] void set_timer(std::uint32_t timer, Time time) {
         if (time < now_) [[unlikely]] {
             throw std::logic_error("an event was scheduled in the past");
@@ -84,14 +86,11 @@ class EventQueue {
         if (sequence_ == sequence_limit) [[unlikely]] {
             throw std::overflow_error("the event queue has used up its 2^40 sequence numbers");
         }
-        const std::uint64_t id = sequence_++ << slot_bits | timer;
-        cancelled_ += timer_is_set_[timer];
-        timer_is_set_[timer] = true;
-        timers_.put(timer, key(time, id));
+        cancelled_ += timers_.key(timer) != timers_.never ? 1 : 0;
+        timers_.put(timer, key(time, sequence_++ << slot_bits | timer));
     }
     void stop_timer(std::uint32_t timer) {
-        if (timer_is_set_[timer]) {
-            timer_is_set_[timer] = false;
+        if (timers_.key(timer) != timers_.never) {
             ++cancelled_;
             timers_.remove(timer);
         }
@@ -114,48 +113,16 @@ class EventQueue {
 
     /// Removes the next event and moves the clock to it. False, with the clock unchanged, when there is none.
     [[gnu::always_inline]] bool pop(Event& event) {
-        return timer_is_set_.empty() ? pop_next<false>(event) : pop_next<true>(event);
-    }
-
-    Time now() const { return now_; }
-    /// Events that will still happen; cancelled ones do not count.
-    std::size_t size() const { return static_cast<std::size_t>(sequence_ - first_sequence_ - popped_ - cancelled_); }
-    bool empty() const { return size() == 0; }
-    /// Events that have happened.
-    std::uint64_t popped() const { return popped_; }
-    /// Fingerprint of the time, sequence and kind of every event that has happened, in order:
-    /// digest = rotate_left((digest ^ time) * 0x9E3779B97F4A7C15, 29) ^ (kind * 2^40 + sequence).
-    std::uint64_t digest() const { return digest_; }
-
-   private:
-    // ORDERING RULE. Time in the high 64 bits (never negative), below it the 40-bit scheduling sequence, below that
-    // the 24-bit slab slot. Comparing keys as integers compares (time, sequence): earlier first, and at equal times
-    // the one scheduled first. The sequence is unique, so the slot never decides, nor does any address.
-    static constexpr int slot_bits = 24;
-    static constexpr std::uint64_t slot_mask = (std::uint64_t{1} << slot_bits) - 1;
-
-    static constexpr std::uint64_t no_slot = slot_limit;
-
-    // `id` is the low half of the key while the slot is taken: it identifies handles and keys that outlived their
-    // event. While the slot is free it is the number of the next free slot, below any taken id.
-    struct alignas(32) Slot {  // never across two cache lines
-        Event event;
-        std::uint64_t id;
-    };
-
-    template <bool with_timers>
-    [[gnu::always_inline]] bool pop_next(Event& event) {
         for (;;) {
             const KeyHeap::Key first = heap_.top();
             // Keys in the heap for the current time were scheduled before the clock got here, those in the ring after.
             const bool from_ring = ring_head_ != ring_tail_ &&
                                    (first >> 64 != static_cast<KeyHeap::Key>(now_.ns) || first == KeyHeap::never);
-            if constexpr (with_timers) {
-                const KeyHeap::Key timer = timers_.top();
-                if (timer < (from_ring ? key(now_, ring_[ring_head_ & ring_mask_]) : first)) {
-                    take_timer(timer, event);
-                    return true;
-                }
+            // A timer may have been set before or after either.
+            if (const KeyHeap::Key timer = timers_.top();
+                timer < (from_ring ? key(now_, ring_[ring_head_ & ring_mask_]) : first)) {
+                take_timer(timer, event);
+                return true;
             }
             std::uint64_t id;
             Time time = now_;
@@ -178,10 +145,35 @@ class EventQueue {
         }
     }
 
+    Time now() const { return now_; }
+    /// Events that will still happen; cancelled ones do not count.
+    std::size_t size() const { return static_cast<std::size_t>(sequence_ - first_sequence_ - popped_ - cancelled_); }
+    bool empty() const { return size() == 0; }
+    /// Events that have happened.
+    std::uint64_t popped() const { return popped_; }
+    /// Fingerprint of the time, sequence and kind of every event that has happened, in order:
+    /// digest = rotate_left((digest ^ time) * 0x9E3779B97F4A7C15, 29) ^ (kind * 2^40 + sequence).
+    std::uint64_t digest() const { return digest_; }
+
+   private:
+    // ORDERING RULE. Time in the high 64 bits (never negative), below it the 40-bit scheduling sequence, below that
+    // the 24-bit slab slot or number of the timer. Comparing keys as integers compares (time, sequence): earlier first,
+    // and at equal times the one scheduled first. The sequence is unique, so the rest never decides, nor any address.
+    static constexpr int slot_bits = 24;
+    static constexpr std::uint64_t slot_mask = (std::uint64_t{1} << slot_bits) - 1;
+
+    static constexpr std::uint64_t no_slot = slot_limit;
+
+    // `id` is the low half of the key while the slot is taken: it identifies handles and keys that outlived their
+    // event. While the slot is free it is the number of the next free slot, below any taken id.
+    struct alignas(32) Slot {  // never across two cache lines
+        Event event;
+        std::uint64_t id;
+    };
+
     [[gnu::always_inline]] void take_timer(KeyHeap::Key key, Event& event) {
         const auto timer = static_cast<std::uint32_t>(key & slot_mask);
         timers_.remove_top(timer);
-        timer_is_set_[timer] = false;
         event = {timer_kind_, timer, 0};
         happened({static_cast<std::int64_t>(key >> 64)}, static_cast<std::uint64_t>(key), timer_kind_);
     }
@@ -240,7 +232,6 @@ class EventQueue {
     std::uint32_t max_pending_;
 
     KeyTournament<KeyHeap::Key> timers_{0};
-    std::vector<char> timer_is_set_;
     std::uint32_t timer_kind_ = 0;
 
     std::vector<std::uint64_t> ring_;  // ids; a power of two of them, positions taken modulo its size

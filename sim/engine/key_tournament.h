@@ -38,6 +38,7 @@ class KeyTournament {
 
     /// Puts a key into a place, instead of the one that was there, if any was.
     void put(std::size_t place, Key key) {
+        assert(place < leaves_ && key != never);
         const std::size_t leaf = leaves_ + place;
         if (gap_ != leaf) {
             close_gap();
@@ -46,20 +47,32 @@ class KeyTournament {
         play(leaf, key);
     }
 
-    /// Removes the key in `place`, if there is one.
+    /// The key in a place; `never` when there is none.
+    Key key(std::size_t place) const {
+        assert(place < leaves_);
+        return gap_ == leaves_ + place ? never : nodes_[leaves_ + place];
+    }
+
+    /// Removes the key in a place, if there is one.
     void remove(std::size_t place) {
+        assert(place < leaves_);
         close_gap();
         play(leaves_ + place, never);
     }
 
-    /// What was last put into a place.
-    Key key(std::size_t place) const { return nodes_[leaves_ + place]; }
-
-    /// Removes the smallest key, which is in `place`.
+    /// The same for the smallest key, which is in `place`: cheaper, above all if the next to come is put there.
     void remove_top(std::size_t place) {
         close_gap();
         gap_ = leaves_ + place;
         assert(nodes_[gap_] == nodes_[1]);
+    }
+
+    /// Makes every key smaller by `amount`, which none is below.
+    void lower_all(Key amount) {
+        close_gap();
+        for (Key& key : nodes_) {
+            key -= key == never ? 0 : amount;
+        }
     }
 
    private:

@@ -6,6 +6,7 @@
 // as 1, 2, 3", SC 2011.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <span>
@@ -57,9 +58,10 @@ constexpr std::array<std::uint64_t, 10> philox_round_keys(std::uint64_t key) {
     return philox2x64(counter, philox_round_keys(key));
 }
 
-/// Uniform in the open interval (0, 1): a multiple of 2^-53 plus half of one, so its logarithm is finite.
+/// Uniform in the open interval (0, 1): a multiple of 2^-53 plus half of one, rounded, so its logarithm is finite.
 constexpr double uniform_of(std::uint64_t bits) {
-    return (static_cast<double>(static_cast<std::int64_t>(bits >> 11)) + 0.5) * 0x1p-53;
+    const double uniform = (static_cast<double>(static_cast<std::int64_t>(bits >> 11)) + 0.5) * 0x1p-53;
+    return std::min(uniform, 1.0 - 0x1p-53);  // the largest of all would be rounded up to 1
 }
 
 /// All draws of one purpose and entity within one replication.

@@ -44,7 +44,7 @@ struct Time {
     constexpr auto operator<=>(const Time&) const = default;
 };
 
-/// Stands for "never".
+/// Stands for "never": nothing can happen in the last of all nanoseconds.
 inline constexpr Time end_of_time{std::numeric_limits<std::int64_t>::max()};
 
 /// Throws std::overflow_error after 292 years.

@@ -27,13 +27,10 @@ void Recorder::end_batch() {
             record_.staleness.add(staleness, static_cast<std::uint64_t>(samples));
         }
     }
-    for (std::size_t since = 0; since < batch_last_uses_.size(); ++since) {
+    total_.new_samples += batch_last_uses_[0];
+    for (std::size_t since = 1; since < batch_last_uses_.size(); ++since) {
         const std::int64_t samples = batch_last_uses_[since];
         const std::int64_t steps = static_cast<std::int64_t>(since) - 1;
-        if (steps == SampleUse::first_use) {
-            total_.new_samples += samples;
-            continue;
-        }
         total_.last_use_steps += samples * steps;
         if (samples > 0 && histograms_on_) {
             record_.steps_since_last_use.add(steps, static_cast<std::uint64_t>(samples));

@@ -33,8 +33,8 @@ class Recorder {
     void expect(std::int64_t updates, std::int64_t histogram_start);
 
     void use(const SampleUse& sample) {
-        // What depends on one small number alone is summed up when the batch is complete. Nothing here depends on what
-        // a branch could test: whether a rollout was used before is as good as random.
+        // What depends on one small number alone is summed up when the batch is complete. Not a branch on whether the
+        // rollout was used before: nobody can predict that.
         const auto level = static_cast<std::size_t>(sample.staleness);
         if (level >= batch_samples_.size()) {
             batch_samples_.resize(level + 1);
@@ -79,8 +79,7 @@ class Recorder {
     std::optional<BatchNoise> noise_;
     std::vector<std::int64_t> batch_samples_;  ///< of the batch at hand, by staleness
     std::vector<std::int64_t> batch_repeats_;  ///< ordered pairs of samples that are the same rollout, by staleness
-    std::vector<std::int64_t>
-        batch_last_uses_;  ///< samples of the batch, by steps since last use plus 1; 0: first uses
+    std::vector<std::int64_t> batch_last_uses_{0};  ///< samples by steps since last use plus 1; [0]: first uses
     UpdateRecord total_;
     ReplicationRecord record_;
     bool histograms_on_ = true;  ///< updates() has come to record_.histogram_start

@@ -8,7 +8,6 @@
 #include <cassert>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <vector>
 
 #include "sim/engine/key_tournament.h"
@@ -31,7 +30,7 @@ class InferenceWorker {
 
     /// A sequence of `steps` >= 1 steps joins: now if the worker stands between two steps, else at the next boundary.
     /// Not while paused. It reserves memory for its prompt and response; under the step law its steps are the tokens of
-    /// the response. Throws std::overflow_error when the worker has not been empty for too long (see most_steps_).
+    /// the response. Throws std::overflow_error when it has more than 2^64 / slots of them.
     void join(Time now, RolloutIndex rollout, std::int32_t prompt_tokens, std::int32_t response_tokens,
               std::int64_t steps) {
         assert(!paused() && has_free_slot() && steps >= 1);
@@ -47,7 +46,6 @@ class InferenceWorker {
         if (epoch_.sequences == 0) {
             epoch_start_ = now;
             epoch_ = {};
-            steps_done_ = 0;
         }
         if (now == epoch_start_) {
             admit(slot);
@@ -102,8 +100,7 @@ class InferenceWorker {
     void admit(std::uint32_t slot) {
         Sequence& sequence = slots_[slot];
         if (sequence.steps > most_steps_ - steps_done_) [[unlikely]] {
-            throw std::overflow_error(
-                "a worker cannot count that many steps: its service law is too slow for the horizon and so many slots");
+            count_steps_anew(sequence.steps);
         }
         sequence.admission = admitted_++;
         ++epoch_.sequences;
@@ -114,6 +111,7 @@ class InferenceWorker {
         ends_.put(slot, static_cast<EndKey>(steps_done_ + sequence.steps) << slot_bits_ | slot);
     }
     void wait_for_boundary(Time now, std::uint32_t slot);
+    void count_steps_anew(std::int64_t joining);
     std::int64_t end(std::size_t slot) const { return static_cast<std::int64_t>(ends_.key(slot) >> slot_bits_); }
     std::int64_t next_end() const { return static_cast<std::int64_t>(ends_.top() >> slot_bits_); }
     std::uint32_t next_slot() const {
@@ -130,14 +128,14 @@ class InferenceWorker {
 
     Time epoch_start_;
     StepEpoch epoch_;
-    std::int64_t steps_done_ = 0;  ///< since the worker was last empty, at epoch_start_
+    std::int64_t steps_done_ = 0;  ///< at epoch_start_, of those that ends_ counts
     std::uint64_t admitted_ = 0;
     std::optional<Time> paused_at_;
 
     std::vector<Sequence> slots_;
     std::vector<std::uint32_t> free_slots_;
     int slot_bits_;
-    std::int64_t most_steps_;             ///< that an EndKey can hold; without a break, 292 years of a full worker
+    std::int64_t most_steps_;             ///< that an EndKey can hold
     KeyTournament<EndKey> ends_;          ///< of running sequences, by slot
     std::vector<std::uint32_t> ending_;   ///< scratch: slots of the sequences that end in the same step
     std::vector<std::uint32_t> joining_;  ///< slots that wait for the boundary join_after_steps_ of this epoch

@@ -116,7 +116,7 @@ ReplicationRecord Pipeline::take_record() {
 // ---- events -------------------------------------------------------------------------------------------------------
 
 void Pipeline::handle(const Event& event) {
-    // Nine events in ten are changes of a batch: a branch foresees that, the jump of a switch does not.
+    // Most events are changes of a batch, which a branch foresees and the jump of a switch does not.
     if (event.kind == static_cast<std::uint32_t>(What::batch_change)) [[likely]] {
         on_batch_change(event.entity);
         settle();
@@ -129,6 +129,7 @@ void Pipeline::handle(const Event& event) {
 bool Pipeline::handle_rarer(const Event& event) {
     switch (static_cast<What>(event.kind)) {
         case What::batch_change:
+            assert(false);
             break;
         case What::graded:
             if (const auto next = reward_.finish()) {

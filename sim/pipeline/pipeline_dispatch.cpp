@@ -114,10 +114,7 @@ void Pipeline::schedule_wake_ups() {
         place.needs_wake_up = false;
         if (const Time change = place.worker.next_change(); change != end_of_time) {
             events_.set_timer(w, change);
-            // What will be needed then has left the first-level cache since; other workers come before it.
-            const RolloutIndex next = place.worker.next_to_end();
-            __builtin_prefetch(&rollouts_[next]);
-            groups_.prefetch(rollouts_[next].group);
+            groups_.prefetch(rollouts_[place.worker.next_to_end()].group);  // what the change will need
         } else {
             events_.stop_timer(w);
         }

@@ -207,6 +207,13 @@ void warn_of_bottlenecks(const Scenario& scenario, RunResult& result) {
             "kv_cap_tokens when it joins; an engine that pages memory in as a response grows runs "
             "up to twice as many.");
     }
+    const std::int64_t batch = scenario.pipeline.trainers.batch;
+    if (const auto* buffer = std::get_if<ReplayBufferConfig>(&scenario.pipeline.store);
+        buffer && buffer->capacity < batch) {
+        result.warnings.push_back("The buffer holds " + std::to_string(buffer->capacity) +
+                                  " rollouts, fewer than a batch of " + std::to_string(batch) +
+                                  ": every batch uses some of them several times.");
+    }
     const auto& reward = scenario.pipeline.reward;
     if (reward && reward->servers) {
         const double load = generated / period_s * reward->latency_s.mean() / static_cast<double>(*reward->servers);

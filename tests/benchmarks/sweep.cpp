@@ -4,9 +4,9 @@
 // (pipeline.cpp) are 5.4 ms. A row of 20 replications is 20 kB of text: 40 metrics x 20 numbers at some 150 ns each for
 // formatting, 0.12 ms a block or 0.006 ms a replication, and one write(). Prediction: nothing but the simulation
 // counts; 1,000 designs x 20 replications take 110 to 150 CPU-seconds, as the machine has a good or a bad hour, and two
-// threads on two cores are 1.9 times as fast as one. Measured, on two cores: 5.8 ms of CPU a replication, 115 (from a
-// fortieth of it) to 117 CPU-seconds for the whole; the sweep itself costs 1 to 3 % beside that; two threads are 1.93
-// to 2.0 times as fast as one.
+// threads on two cores are 1.9 times as fast as one. Measured, on two cores: 5.8 to 6.3 ms of CPU a replication, 115
+// (from a fortieth of it) to 126 CPU-seconds for the whole; the sweep itself costs 1 to 5 % beside that; two threads
+// are 1.92 to 2.0 times as fast as one.
 #include <benchmark/benchmark.h>
 
 #include <chrono>

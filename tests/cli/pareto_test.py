@@ -241,7 +241,7 @@ class Refinement(ParetoCase):
         self.assertEqual(code, 1)
         self.assertIn("1 of 6 blocks are missing", err)
         _, err = self.call("merge", "out", "--partial")
-        self.assertRegex(err, "[1-9][0-9]* rows are left out")
+        self.assertRegex(err, "Left out: [1-9][0-9]* row")
         self.assertLess(len(self.merged("out").splitlines()), len(rows) - 1)
         self.sweep("out", "--quiet", file="refined.json")
         self.assertEqual(self.merged("out"), self.expected("refined.json"))

@@ -50,6 +50,11 @@ class PlanTest(CommandCase):
         self.assertAlmostEqual(
             best["objective"]["mean"] / (metrics["compute/usd_per_update"] * 100 * metrics["noise/relative_variance"]),
             1, delta=0.01)
+        self.assertAlmostEqual(
+            best["days_to_target"]["mean"] / (metrics["time/update_period_s"] * 100 *
+                                              metrics["noise/relative_variance"] / 86400), 1, delta=0.01)
+        self.assertNotIn("days_to_target",
+                         json.loads(self.plan("--format", "json", "--minimize", "usd_per_update"))["recommended"])
 
     def test_what_is_said_beside_it(self):
         plan = json.loads(self.plan("--format", "json"))
@@ -136,8 +141,10 @@ class PlanTest(CommandCase):
         self.refused("plan", "--gpus", 8, code=2, says="--profile")
         self.refused("plan", *profile, "--gpus", 8, "--minimize", "usd", code=2, says="usd_to_target")
         self.refused("plan", *profile, "--gpus", 8, "--max-stalness", 3, code=2, says="--max-staleness")
-        self.refused("plan", *profile, "--gpus", 8, "--max-staleness", -1, code=2, says="--max-staleness")
-        self.refused("plan", *profile, "--gpus", 8, "--max-staleness", "nan", code=2, says="--max-staleness")
+        self.refused("plan", *profile, "--gpus", 8, "--max-staleness", -1, code=2,
+                     says="--max-staleness takes a number of versions, 0 or more, not \"-1\"")
+        self.refused("plan", *profile, "--gpus", 8, "--max-staleness-p99", "nan", code=2,
+                     says="--max-staleness-p99 takes a number of versions, 0 or more, not \"nan\"")
         own = self.write("recommended.json", json.dumps(CALIBRATION))
         self.refused("plan", "--profile", own, "--gpus", 8, "--out", ".", code=2, says="overwrite the calibration")
         self.assertEqual(json.loads(self.read("recommended.json")), CALIBRATION)

@@ -69,9 +69,9 @@ class Threads(SweepCase):
 
     def test_it_says_what_it_begins_unless_it_is_to_be_quiet(self):
         _, err = self.sweep("out")
-        self.assertIn("Sweeping 11 designs, 4 replications of each; 0 rows are in out already.", err)
+        self.assertIn("Sweeping 11 designs, 4 replications of each; 0 rows already in out.", err)
         _, err = self.sweep("out")
-        self.assertIn("; 11 rows are in out already.", err)
+        self.assertIn("; 11 rows already in out.", err)
         _, err = self.sweep("out", "--quiet")
         self.assertNotIn("Sweeping", err)
         _, err = self.sweep("adaptive", file="adaptive.json")

@@ -16,6 +16,11 @@ TEST_CASE("Philox2x64-10 gives the known answers published with Random123") {
           Block{0x0a5e742c2997341cu, 0xb0f883d38000de5du});
 }
 
+TEST_CASE("uniforms lie strictly between 0 and 1") {
+    CHECK(uniform_of(0) == 0x1p-54);
+    CHECK(uniform_of(~std::uint64_t{0}) == 1.0 - 0x1p-53);
+}
+
 TEST_CASE("Philox can be evaluated by the compiler") {
     static_assert(philox2x64({0, 0}, 0)[0] == 0xca00a0459843d731u);
 }

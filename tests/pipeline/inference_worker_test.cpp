@@ -180,22 +180,26 @@ TEST_CASE("sequences that end in the same step end in the order in which they jo
     CHECK(worker.next_change() == end_of_time);
 }
 
-TEST_CASE("a worker that cannot count its steps says so") {
+TEST_CASE("a worker that is never empty counts its steps for ever, but not a sequence of too many") {
     const StepTiming timing{.per_sequence_ns = 1.0};
-    std::vector<RolloutIndex> finished;
-    constexpr std::int64_t half = std::int64_t{1} << 52;  // of what a key holds beside 10 bits of slot
+    // With 10 bits for the slot, a key has 54 for the step.
+    constexpr std::int64_t most = (std::int64_t{1} << 54) - 1;
     InferenceWorker worker(timing, 1024, std::nullopt);
-    worker.join({0}, 0, 0, 1, half);
-    CHECK_THROWS_WITH_AS(worker.join({0}, 1, 0, 1, 2 * half), doctest::Contains("cannot count that many steps"),
-                         std::overflow_error);
-
-    // It counts from when it was last empty: three halves one after the other are no trouble.
-    InferenceWorker emptied(timing, 1024, std::nullopt);
+    std::vector<RolloutIndex> finished;
     Time now;
-    for (RolloutIndex rollout = 0; rollout < 3; ++rollout) {
-        emptied.join(now, rollout, 0, 1, half);
-        now = emptied.next_change();
-        emptied.change_batch(now, finished);
+    worker.join(now, 0, 0, 1, most / 2);
+    for (RolloutIndex rollout = 1; rollout < 20; ++rollout) {
+        // Two overlap always. Each ends half of `most` after the one before: two of these steps take twice as many ns.
+        worker.join(now, rollout, 0, 1, most / 2 * 2);
+        now = worker.next_change();
+        finished.clear();
+        worker.change_batch(now, finished);
+        REQUIRE(finished == std::vector<RolloutIndex>{rollout - 1});
+        REQUIRE(now == Time{rollout * (most / 2 * 2)});
+        REQUIRE(worker.progress(now).size() == 1);
+        REQUIRE(worker.progress(now).front().written == 0.5);
     }
-    CHECK(now == Time{3 * half});
+    worker.join(now, 20, 0, 1, most);
+    CHECK_THROWS_WITH_AS(worker.join(now, 21, 0, 1, most + 1),
+                         doctest::Contains("more steps than a worker of 1024 slots can count"), std::overflow_error);
 }

@@ -2,6 +2,7 @@
 
 #include <doctest/doctest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <sstream>
 #include <string>
@@ -84,6 +85,19 @@ TEST_CASE("a warm-up that takes half the run is warned about") {
     Scenario fixed = scenario_of(config, 100, 3);
     fixed.horizon.warmup_updates = 7;
     CHECK(run_replications(fixed, {}).warmup_updates == 7);
+}
+
+TEST_CASE("a buffer that cannot hold a batch is warned about") {
+    const auto warns = [](std::int64_t capacity) {
+        Scenario scenario = scenario_of(first_order_pipeline(5.28, 5, 3, capacity), 60, 2);
+        scenario.horizon.warmup_updates = 20;
+        const std::vector<std::string> warnings = run_replications(scenario, {}).warnings;
+        return std::any_of(warnings.begin(), warnings.end(), [](const std::string& warning) {
+            return warning.find("fewer than a batch of 60") != std::string::npos;
+        });
+    };
+    CHECK(warns(32));
+    CHECK_FALSE(warns(60));
 }
 
 TEST_CASE("an interrupted run keeps the replications that were complete") {

@@ -1,6 +1,7 @@
 #include "tools/millrace/command_line.h"
 
 #include <charconv>
+#include <cmath>
 
 namespace millrace {
 
@@ -23,6 +24,15 @@ double share(const std::string& option, const std::string& text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size() || !(value > 0.0 && value < 1.0)) {
         throw UsageError(option + " takes a number between 0 and 1, not \"" + text + "\"");
+    }
+    return value;
+}
+
+double not_negative(const std::string& option, const std::string& text, const std::string& what) {
+    double value = 0.0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0.0 && std::isfinite(value))) {
+        throw UsageError(option + " takes " + what + ", 0 or more, not \"" + text + "\"");
     }
     return value;
 }

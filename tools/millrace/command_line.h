@@ -26,6 +26,9 @@ std::int64_t whole_number(const std::string& option, const std::string& text, st
 /// A number strictly between 0 and 1. Throws UsageError.
 double share(const std::string& option, const std::string& text);
 
+/// A finite number that is not below 0, called `what` in the message. Throws UsageError.
+double not_negative(const std::string& option, const std::string& text, const std::string& what);
+
 /// Of options that name a file or folder: an empty name is a shell variable that was not set.
 CLI::Validator file_name();
 

@@ -10,6 +10,7 @@
 
 #include "sim/sweep/rounds.h"
 #include "sim/sweep/row_collection.h"
+#include "tools/millrace/counted.h"
 #include "tools/millrace/sweep_folder.h"
 
 namespace millrace {
@@ -100,12 +101,13 @@ int merge_command(const MergeOptions& options) {
             return exit_failed;
         }
         if (rows.waiting() > 0) {
-            std::cerr << rows.waiting() << " rows are left out: which designs they are of follows from missing ones.\n";
+            std::cerr << "Left out: " << counted(rows.waiting(), "row")
+                      << " of designs that follow from missing rows.\n";
         }
     }
     write_merged_rows(options.folder, rows);
-    std::cout << rows.size() << " rows of " << sweep.designs.size() << " designs: " << merged_rows_file(options.folder)
-              << '\n';
+    std::cout << counted(rows.size(), "row") << " of " << counted(sweep.designs.size(), "design") << ": "
+              << merged_rows_file(options.folder) << '\n';
     return exit_done;
 }
 

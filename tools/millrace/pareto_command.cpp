@@ -15,6 +15,7 @@
 #include "sim/sweep/sweep_file.h"
 #include "sim/sweep/sweep_growth.h"
 #include "sim/sweep/sweep_rows.h"
+#include "tools/millrace/counted.h"
 #include "tools/millrace/pareto_table.h"
 #include "tools/millrace/safe_file.h"
 #include "tools/millrace/sweep_folder.h"
@@ -47,7 +48,7 @@ SweepFolder read_folder(const std::string& folder) {
         }
     }
     if (!grow(result.sweep, rows) && rows.waiting() > 0) {
-        std::cerr << rows.waiting() << " rows are left out: which designs they are of follows from missing ones.\n";
+        std::cerr << "Left out: " << counted(rows.waiting(), "row") << " of designs that follow from missing rows.\n";
     }
     result.records = collect_records(result.sweep, rows, rows_file);
     return result;

@@ -1,6 +1,5 @@
 #include "tools/millrace/plan_command.h"
 
-#include <cmath>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -15,15 +14,7 @@
 namespace millrace {
 namespace {
 
-void require_number(const char* option, const std::optional<double>& limit) {
-    if (limit && !std::isfinite(*limit)) {
-        throw UsageError(std::string(option) + " takes a number of versions");
-    }
-}
-
 PlanQuestion question_of(const PlanCommandOptions& options, const Calibration& calibration) {
-    require_number("--max-staleness", options.max_staleness);
-    require_number("--max-staleness-p99", options.max_staleness_p99);
     PlanQuestion question;
     question.gpus = options.gpus;
     question.at_most = options.at_most;

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "sim/run/result_document.h"
+#include "tools/millrace/counted.h"
 
 namespace millrace {
 namespace {
@@ -56,11 +57,6 @@ std::string percent(double share) {
     return print("%+.1f %%", 100.0 * share);
 }
 
-/// "1 GPU", "2 GPUs".
-std::string counted(std::int64_t count, const std::string& noun) {
-    return std::to_string(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 Json design_json(const PlanDesign& design) {
     Json store = design.store == PlanDesign::Store::replay_buffer
                      ? Json{{"kind", "replay_buffer"}, {"capacity", design.size}}
@@ -102,6 +98,10 @@ Json alternatives_json(const std::vector<PlanAlternative>& alternatives) {
     return list;
 }
 
+bool asks_for_target(const PlanQuestion& question) {
+    return question.objective == PlanObjective::usd_to_target || question.objective == PlanObjective::gpu_s_to_target;
+}
+
 std::string limits_text(const PlanQuestion& question) {
     std::string text;
     if (question.max_staleness) {
@@ -112,6 +112,17 @@ std::string limits_text(const PlanQuestion& question) {
             (text.empty() ? "" : " and ") + std::string("staleness/p99 at most ") + number(*question.max_staleness_p99);
     }
     return text;
+}
+
+/// How long the clock runs to the target: reserved GPU-s over GPUs.
+Estimate days_to_target(const PlanReport& report, const PlanEvaluation& best) {
+    const std::int64_t gpus = best.design.workers + best.design.trainers;
+    std::vector<double> days;
+    for (const PlanMetrics& run : best.runs) {
+        days.push_back(plan_objective(PlanObjective::gpu_s_to_target, report.calibration, gpus, run) /
+                       static_cast<double>(gpus) / 86400.0);
+    }
+    return estimate(days);
 }
 
 std::string rows(const std::vector<PlanAlternative>& alternatives, std::size_t most, bool named) {
@@ -207,9 +218,7 @@ std::string PlanReport::equals_text() const {
 
 std::vector<std::string> PlanReport::assumptions() const {
     std::vector<std::string> list;
-    const bool to_target =
-        question.objective == PlanObjective::usd_to_target || question.objective == PlanObjective::gpu_s_to_target;
-    if (to_target) {
+    if (asks_for_target(question)) {
         list.push_back("a run on policy needs " + counted(calibration.target.on_policy_updates, "update") +
                        " to the target; its source: " + calibration.target.source);
     }
@@ -274,8 +283,12 @@ Json plan_document(const PlanReport& report) {
         document["nearest"] = plan.nearest ? evaluation_json(*plan.nearest) : Json();
         return document;
     }
-    document["recommended"] = evaluation_json(*plan.recommended);
+    const PlanEvaluation& best = *plan.recommended;
+    document["recommended"] = evaluation_json(best);
     document["recommended"]["objective"] = estimate_json("objective", plan.objective);
+    if (asks_for_target(question)) {
+        document["recommended"]["days_to_target"] = estimate_json("days_to_target", days_to_target(report, best));
+    }
     document["recommended"]["equals"] = plan.equals;
     document["why"] = {{"period", report.binds},
                        {"variance",
@@ -303,6 +316,11 @@ std::string plan_table(const PlanReport& report) {
         const PlanEvaluation& best = *plan.recommended;
         text += "\n  " + number(plan.objective.mean) + " +- " + number(plan.objective.half_width.value_or(0.0)) + " " +
                 objective.unit + " " + objective.label + "\n";
+        if (asks_for_target(question)) {
+            const Estimate days = days_to_target(report, best);
+            text += print("  %-10s +- %-9s days to the target\n", number(days.mean).c_str(),
+                          number(days.half_width.value_or(0.0)).c_str());
+        }
         const std::pair<const char*, const char*> lines[] = {
             {"time/update_period_s", "s per update"},
             {"compute/reserved_gpu_s_per_update", "reserved GPU-s per update"},

@@ -11,6 +11,7 @@
 #include "sim/run/result_document.h"
 #include "sim/scenario/decode.h"
 #include "tools/millrace/checkpoint_folder.h"
+#include "tools/millrace/counted.h"
 #include "tools/millrace/interrupt.h"
 #include "tools/millrace/manifest.h"
 #include "tools/millrace/pipeline_learning.h"
@@ -123,8 +124,8 @@ int run_command(const RunCommandOptions& options) {
         steps->commit();
     }
     if (result.interrupted) {
-        std::cerr << "Interrupted: the result holds the " << result.replications_done
-                  << " replications that were complete.\n"
+        std::cerr << "Interrupted: the result holds " << counted(result.replications_done, "complete replication")
+                  << ".\n"
                   << how_to_go_on;
     }
     std::cout.flush();

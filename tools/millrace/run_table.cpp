@@ -6,6 +6,8 @@
 #include <cstdio>
 #include <vector>
 
+#include "tools/millrace/counted.h"
+
 namespace millrace {
 namespace {
 
@@ -83,18 +85,19 @@ class Footnotes {
 std::string header(const Scenario& scenario, const RunResult& result) {
     const PipelineConfig& config = scenario.pipeline;
     std::string text =
-        scenario.name + ": " +
-        print("W = %lld workers, T = %lld trainers, batches of B = %lld in groups of G = %lld, ",
-              static_cast<long long>(config.workers.count), static_cast<long long>(config.trainers.count),
-              static_cast<long long>(config.trainers.batch), static_cast<long long>(config.groups.size)) +
+        scenario.name + ": " + "W = " + counted(config.workers.count, "worker") +
+        ", T = " + counted(config.trainers.count, "trainer") +
+        print(", batches of B = %lld in groups of G = %lld, ", static_cast<long long>(config.trainers.batch),
+              static_cast<long long>(config.groups.size)) +
         store_text(config.store) + "\n";
     text += "training on a batch costs C = " + number(result.costs.gpu_s_per_update) +
             " GPU-s, generating it mu = " + number(result.costs.mu) + " times as much";
     if (!(config.workers.length.is_constant() && config.workers.length.mean() == 1.0)) {
         text += "; responses average " + number(config.workers.length.mean()) + " tokens";
     }
-    text += print("\n%lld replications of %lld updates, the first %lld of each discarded; intervals are 95 %%\n",
-                  static_cast<long long>(result.replications_done), static_cast<long long>(scenario.horizon.updates),
+    text += "\n" + counted(result.replications_done, "replication") + " of " +
+            counted(scenario.horizon.updates, "update") +
+            print(", the first %lld of each discarded; intervals are 95 %%\n",
                   static_cast<long long>(result.warmup_updates));
     return text;
 }

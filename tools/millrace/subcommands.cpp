@@ -198,6 +198,10 @@ void add_design(CLI::App& app, Request& request) {
 void add_plan(CLI::App& app, Request& request) {
     const auto asked = place_for<PlanCommandOptions>();
     const auto gpus = std::make_shared<std::string>();
+    struct Limits {
+        std::string mean, p99;
+    };
+    const auto limits = std::make_shared<Limits>();
     PlanCommandOptions& options = asked->options;
     CLI::App* plan = app.add_subcommand("plan", "Choose split, store and weight synchronisation for a calibration");
     SharedOptions::add_input(plan, options.calibration, "--profile", "Calibration file (JSON)");
@@ -208,12 +212,8 @@ void add_plan(CLI::App& app, Request& request) {
     plan->add_option("--minimize", options.minimize, "What shall be least")
         ->check(CLI::IsMember({"usd_to_target", "gpu_s_to_target", "usd_per_update", "update_period_s"}))
         ->capture_default_str();
-    plan->add_option("--max-staleness", options.max_staleness, "Largest staleness/mean")
-        ->type_name("VERSIONS")
-        ->check(CLI::NonNegativeNumber);
-    plan->add_option("--max-staleness-p99", options.max_staleness_p99, "Largest staleness/p99")
-        ->type_name("VERSIONS")
-        ->check(CLI::NonNegativeNumber);
+    plan->add_option("--max-staleness", limits->mean, "Largest staleness/mean")->type_name("VERSIONS");
+    plan->add_option("--max-staleness-p99", limits->p99, "Largest staleness/p99")->type_name("VERSIONS");
     plan->add_option("--store", options.store, "Which stores to consider")
         ->check(CLI::IsMember({"any", "transfer_queue", "replay_buffer"}))
         ->capture_default_str();
@@ -224,8 +224,14 @@ void add_plan(CLI::App& app, Request& request) {
         ->type_name("DIR")
         ->check(file_name());
     plan->add_flag("--quiet", options.quiet, "No progress on standard error");
-    when_named(plan, request, [asked, gpus, plan] {
+    when_named(plan, request, [asked, gpus, limits, plan] {
         PlanCommandOptions& what = asked->options;
+        if (plan->count("--max-staleness") > 0) {
+            what.max_staleness = not_negative("--max-staleness", limits->mean, "a number of versions");
+        }
+        if (plan->count("--max-staleness-p99") > 0) {
+            what.max_staleness_p99 = not_negative("--max-staleness-p99", limits->p99, "a number of versions");
+        }
         const std::int64_t most_gpus = what.at_most ? 256 : 10'000;
         what.gpus = whole_number(what.at_most ? "--gpus with --at-most" : "--gpus", *gpus, 2, most_gpus,
                                  what.at_most ? "the search looks at every split of every number of GPUs up to N, "

@@ -10,6 +10,7 @@
 #include "sim/sweep/sweep_file.h"
 #include "sim/sweep/sweep_growth.h"
 #include "sim/sweep/sweep_runner.h"
+#include "tools/millrace/counted.h"
 #include "tools/millrace/failure.h"
 #include "tools/millrace/interrupt.h"
 #include "tools/millrace/manifest.h"
@@ -43,11 +44,11 @@ int merge_all(Sweep sweep, const std::string& folder) {
         }
         failed += fails ? 1 : 0;
     }
-    std::cout << sweep.designs.size() << " designs, " << replications << " replications: " << merged_rows_file(folder)
-              << "\nThe frontier: millrace pareto " << folder << '\n';
+    std::cout << counted(sweep.designs.size(), "design") << ", " << counted(replications, "replication") << ": "
+              << merged_rows_file(folder) << "\nThe frontier: millrace pareto " << folder << '\n';
     if (failed > 0) {
-        std::cerr << failed << " of the " << sweep.designs.size()
-                  << " designs failed; the rows say why (look for \"error\").\n";
+        std::cerr << failed << " of the " << counted(sweep.designs.size(), "design")
+                  << " failed; the rows say why (look for \"error\").\n";
     }
     return failed < static_cast<std::int64_t>(sweep.designs.size()) ? exit_done : exit_failed;
 }
@@ -130,18 +131,20 @@ int run(const SweepCommandOptions& options, const SharedWork* work) {
     int exit_code = exit_done;
     if (outcome.interrupted) {
         if (speaks) {
-            std::cerr << "Interrupted: " << outcome.open->missing() << " of " << outcome.open->blocks.size()
-                      << " blocks are still to be run. The same command goes on from here.\n";
+            std::cerr << "Interrupted: " << outcome.open->missing() << " of "
+                      << counted(outcome.open->blocks.size(), "block")
+                      << " still to be run. The same command goes on from here.\n";
         }
         exit_code = exit_interrupted;
     } else if (outcome.open) {
-        std::cout << "Shard " << options.shard << " of " << options.shards << ": " << outcome.replications
-                  << " replications. Of the other shards " << outcome.open->missing() << " of "
-                  << outcome.open->blocks.size() << " blocks are missing"
+        std::cout << "Shard " << options.shard << " of " << options.shards << ": "
+                  << counted(outcome.replications, "replication") << ". Of the other shards " << outcome.open->missing()
+                  << " of " << counted(outcome.open->blocks.size(), "block") << " missing"
                   << (outcome.open->number > 1 ? " in round " + std::to_string(outcome.open->number) : "") << ".\n";
     } else if (options.shards > 1) {
-        std::cout << "Shard " << options.shard << " of " << options.shards << ": " << outcome.replications
-                  << " replications. All shards are done: millrace merge " << options.folder << '\n';
+        std::cout << "Shard " << options.shard << " of " << options.shards << ": "
+                  << counted(outcome.replications, "replication") << ". All shards are done: millrace merge "
+                  << options.folder << '\n';
     } else if (speaks) {
         exit_code = merge_all(sweep, options.folder);
     }

@@ -5,6 +5,8 @@
 #include <cmath>
 #include <iostream>
 
+#include "tools/millrace/counted.h"
+
 namespace millrace {
 namespace {
 
@@ -12,7 +14,7 @@ constexpr std::chrono::minutes between_lines{1};
 
 std::string replications_text(const ReplicationPlan& plan) {
     if (plan.least == plan.most) {
-        return std::to_string(plan.least) + (plan.least == 1 ? " replication" : " replications") + " of each";
+        return counted(plan.least, "replication") + " of each";
     }
     return std::to_string(plan.least) + " to " + std::to_string(plan.most) + " replications of each, at most " +
            std::to_string(plan.budget) + " in all";
@@ -25,18 +27,18 @@ SweepProgressReport::SweepProgressReport(bool wanted)
 
 void SweepProgressReport::begin(const Sweep& sweep, const std::string& folder, std::int64_t rows_there) const {
     if (wanted_) {
-        std::cerr << "Sweeping " << sweep.designs.size() << (sweep.designs.size() == 1 ? " design" : " designs")
+        std::cerr << "Sweeping " << counted(sweep.designs.size(), "design")
                   << (sweep.most_added > 0
                           ? " and up to " + std::to_string(sweep.most_added) + " more in gaps of the frontier"
                           : "")
-                  << ", " << replications_text(sweep.replications) << "; " << rows_there << " rows are in " << folder
-                  << " already.\n";
+                  << ", " << replications_text(sweep.replications) << "; " << counted(rows_there, "row")
+                  << " already in " << folder << ".\n";
     }
 }
 
 void SweepProgressReport::show(const SweepProgress& progress) {
     const std::string remark = (progress.round > 1 ? "round " + std::to_string(progress.round) + ", " : "") +
-                               std::to_string(progress.blocks_left) + " blocks to begin";
+                               counted(progress.blocks_left, "block") + " to begin";
     const auto now = std::chrono::steady_clock::now();
     if (in_place_) {
         line_.show(progress.share, remark);

@@ -1,6 +1,7 @@
 #include "tools/millrace/validate_command.h"
 
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "sim/scenario/calibration.h"
 #include "sim/scenario/decode.h"
@@ -8,6 +9,7 @@
 #include "sim/scenario/input_file.h"
 #include "sim/scenario/learn_file.h"
 #include "sim/sweep/sweep_file.h"
+#include "tools/millrace/counted.h"
 
 namespace millrace {
 namespace {
@@ -38,7 +40,7 @@ std::string remarks_on(const Sweep& sweep) {
     for (const std::string& warning : sweep.warnings) {
         list += "\n  " + warning;
     }
-    return ", " + std::to_string(sweep.designs.size()) + (sweep.designs.size() == 1 ? " design" : " designs") +
+    return ", " + counted(sweep.designs.size(), "design") +
            (impossible == 0 ? "" : ", " + std::to_string(impossible) + " impossible") + list;
 }
 
@@ -68,7 +70,7 @@ int validate_command(const ValidateOptions& options) {
         try {
             const Valid valid = check(file, options.overrides);
             if (options.resolved) {
-                std::cout << valid.resolved_json << '\n';
+                std::cout << nlohmann::ordered_json::parse(valid.resolved_json).dump(2) << '\n';
             } else {
                 std::cout << file << ": ok (" << valid.name << ")" << valid.remarks << '\n';
             }
