@@ -82,7 +82,7 @@ class TokenEventWorker {
         // As run_token_by_token() has it: the exact sum of the steps since the last change, rounded.
         since_change_ += law_.base_ns + law_.per_sequence_ns * static_cast<double>(running_.size()) +
                          law_.per_context_token_ns * static_cast<double>(context_tokens_) + prefill;
-        const millrace::Time ends{change_ns_ + static_cast<std::int64_t>(std::floor(since_change_ + 0.5L))};
+        const millrace::Time ends{change_ns_ + std::llrint(since_change_)};
         if constexpr (events == TokenEvents::per_token) {
             tokens_due_ = running_.size();
             for (const std::uint32_t s : running_) {

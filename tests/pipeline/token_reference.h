@@ -55,7 +55,7 @@ inline std::vector<TokenSequence> run_token_by_token(const TokenLaw& law, std::i
         }
         return tokens;
     };
-    const auto clock = [&] { return change_ns + static_cast<std::int64_t>(std::floor(since_change + 0.5L)); };
+    const auto clock = [&] { return change_ns + std::llrint(since_change); };
     double prefill = 0.0;
     // Between two steps: whoever has come by now may join.
     const auto let_in = [&] {
