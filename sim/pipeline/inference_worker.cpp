@@ -15,7 +15,7 @@ InferenceWorker::InferenceWorker(const StepTiming& law, std::int64_t slots, std:
       free_memory_(kv_cap_tokens.value_or(std::numeric_limits<std::int64_t>::max())),
       slots_(static_cast<std::size_t>(slots)),
       slot_bits_(static_cast<int>(std::bit_width(static_cast<std::uint64_t>(slots - 1)))),
-      most_steps_(static_cast<std::int64_t>(std::min<EndKey>((KeyTournament<EndKey>::never - 1) >> slot_bits_,
+      most_steps_(static_cast<std::int64_t>(std::min<EndKey>((KeyTournament<EndKey>::never >> slot_bits_) - 1,
                                                              std::numeric_limits<std::int64_t>::max()))),
       ends_(slots_.size()) {
     assert(slots >= 1);

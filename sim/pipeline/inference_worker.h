@@ -135,7 +135,7 @@ class InferenceWorker {
     std::vector<Sequence> slots_;
     std::vector<std::uint32_t> free_slots_;
     int slot_bits_;
-    std::int64_t most_steps_;             ///< that an EndKey can hold
+    std::int64_t most_steps_;             ///< that an EndKey can hold; one more is left to KeyTournament's `never`
     KeyTournament<EndKey> ends_;          ///< of running sequences, by slot
     std::vector<std::uint32_t> ending_;   ///< scratch: slots of the sequences that end in the same step
     std::vector<std::uint32_t> joining_;  ///< slots that wait for the boundary join_after_steps_ of this epoch

@@ -182,24 +182,31 @@ TEST_CASE("sequences that end in the same step end in the order in which they jo
 
 TEST_CASE("a worker that is never empty counts its steps for ever, but not a sequence of too many") {
     const StepTiming timing{.per_sequence_ns = 1.0};
-    // With 10 bits for the slot, a key has 54 for the step.
-    constexpr std::int64_t most = (std::int64_t{1} << 54) - 1;
+    // With 10 bits for the slot, a key has 54 for the step, and all ones stand for none.
+    constexpr std::int64_t most = (std::int64_t{1} << 54) - 2;
     InferenceWorker worker(timing, 1024, std::nullopt);
     std::vector<RolloutIndex> finished;
     Time now;
     worker.join(now, 0, 0, 1, most / 2);
     for (RolloutIndex rollout = 1; rollout < 20; ++rollout) {
-        // Two overlap always. Each ends half of `most` after the one before: two of these steps take twice as many ns.
-        worker.join(now, rollout, 0, 1, most / 2 * 2);
+        // Two overlap always. Each ends half of `most` after the one before: for two a step takes 2 ns.
+        worker.join(now, rollout, 0, 1, most);
         now = worker.next_change();
         finished.clear();
         worker.change_batch(now, finished);
         REQUIRE(finished == std::vector<RolloutIndex>{rollout - 1});
-        REQUIRE(now == Time{rollout * (most / 2 * 2)});
+        REQUIRE(now == Time{rollout * most});
         REQUIRE(worker.progress(now).size() == 1);
         REQUIRE(worker.progress(now).front().written == 0.5);
     }
     worker.join(now, 20, 0, 1, most);
     CHECK_THROWS_WITH_AS(worker.join(now, 21, 0, 1, most + 1),
                          doctest::Contains("more steps than a worker of 1024 slots can count"), std::overflow_error);
+
+    InferenceWorker alone(timing, 1024, std::nullopt);
+    alone.join({0}, 0, 0, 1, most);
+    finished.clear();
+    alone.change_batch({most}, finished);
+    CHECK(finished == std::vector<RolloutIndex>{0});
+    CHECK(alone.next_change() == end_of_time);
 }
