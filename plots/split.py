@@ -278,8 +278,9 @@ def draw_bound(axes, curve):
                              (max(knee, low), high, "trainer-bound")):
         wide = end - start > 0.18 * (high - low)
         if end - start > 0.08 * (high - low):
-            axes.text((start + end) / 2, 0.98, text if wide else text.split(" ")[0].replace("-", "-\n"), transform=words, ha="center",
-                      va="top", color=GREY, style="italic", size=11)
+            label = text if wide else text.split(" ")[0].replace("-", "-\n")
+            axes.text((start + end) / 2, 0.98, label, transform=words, ha="center", va="top", color=GREY,
+                      style="italic", size=11)
     if low < knee < high:
         axes.plot([knee, knee], [0, curve["peak"]], color=GREY, linewidth=0.8, linestyle=(0, (1, 2)), zorder=1)
         left = knee - low > high - knee

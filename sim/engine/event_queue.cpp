@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <stdexcept>
 #include <string>
 
 namespace millrace {
@@ -15,6 +16,14 @@ void EventQueue::reserve(std::size_t n) {
     if (n > slab_.size()) {
         grow_slab(n);
     }
+}
+
+void EventQueue::refuse_past() {
+    throw std::logic_error("an event was scheduled in the past");
+}
+
+void EventQueue::refuse_more() {
+    throw std::overflow_error("the event queue has used up its 2^40 sequence numbers");
 }
 
 void EventQueue::grow_ring(std::size_t n) {

@@ -10,7 +10,6 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <stdexcept>
 #include <vector>
 
 #include "sim/engine/key_heap.h"
@@ -54,7 +53,7 @@ class EventQueue {
     [[gnu::always_inline]] EventHandle schedule(Time time, Event event) {
         if (time <= now_) {
             if (time < now_) [[unlikely]] {
-                throw std::logic_error("an event was scheduled in the past");
+                refuse_past();
             }
             const std::uint64_t id = store(event);
             push_now(id);
@@ -81,10 +80,10 @@ class EventQueue {
     /// again and again.
     [[gnu::always_inline]] void set_timer(std::uint32_t timer, Time time) {
         if (time < now_) [[unlikely]] {
-            throw std::logic_error("an event was scheduled in the past");
+            refuse_past();
         }
         if (sequence_ == sequence_limit) [[unlikely]] {
-            throw std::overflow_error("the event queue has used up its 2^40 sequence numbers");
+            refuse_more();
         }
         cancelled_ += timers_.key(timer) != timers_.never ? 1 : 0;
         timers_.put(timer, key(time, sequence_++ << slot_bits | timer));
@@ -191,7 +190,7 @@ class EventQueue {
 
     std::uint64_t store(Event event) {
         if (sequence_ == sequence_limit) [[unlikely]] {
-            throw std::overflow_error("the event queue has used up its 2^40 sequence numbers");
+            refuse_more();
         }
         if (first_free_ == no_slot) [[unlikely]] {
             grow_slab(2 * slab_.size());
@@ -215,6 +214,8 @@ class EventQueue {
         ring_[ring_tail_++ & ring_mask_] = id;
     }
 
+    [[noreturn]] static void refuse_past();
+    [[noreturn]] static void refuse_more();
     void grow_ring(std::size_t n);
     void grow_slab(std::size_t n);
     void sweep();

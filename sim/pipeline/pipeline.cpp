@@ -229,7 +229,6 @@ PipelineFlows Pipeline::flows() const {
 }
 
 void Pipeline::on_update_done() {
-    training_ = false;
     ++version_;
     trainer_clock_.move_all(now(), TrainerState::busy, TrainerState::waiting);
     trainer_state_ = TrainerState::waiting;
@@ -315,7 +314,9 @@ void Pipeline::on_weights_delivered(std::uint32_t w) {
 // ---- what can move, moves -----------------------------------------------------------------------------------------
 
 void Pipeline::settle() {
-    while ((!finished_groups_.empty() && move_groups_into_store()) || (!training_ && begin_update())) {
+    // Most often neither can do anything, and that is seen without a call.
+    while ((!finished_groups_.empty() && move_groups_into_store()) ||
+           (trainer_state_ == TrainerState::waiting && begin_update())) {
     }
     start_rollouts();
     schedule_wake_ups();
@@ -346,20 +347,20 @@ bool Pipeline::move_groups_into_store() {
         stored_since_update_began_ += config_.groups.size;
         moved = true;
     }
-    if (moved && !training_ && stored_since_update_began_ > stuck_after_) {
+    if (moved && trainer_state_ != TrainerState::busy && stored_since_update_began_ > stuck_after_) {
         check_progress();
     }
     return moved;
 }
 
 bool Pipeline::begin_update() {
-    if (training_ || trainer_state_ != TrainerState::waiting || version_ >= updates_wanted_ ||
-        !store_->can_fill_batch() || (version_ > 0 && stored_since_update_began_ < config_.trainers.fresh_per_update)) {
+    assert(trainer_state_ == TrainerState::waiting);
+    if (version_ >= updates_wanted_ || !store_->can_fill_batch() ||
+        (version_ > 0 && stored_since_update_began_ < config_.trainers.fresh_per_update)) {
         return false;
     }
     const std::int64_t tokens_before = recorder_.tokens();
     use_batch();
-    training_ = true;
     stored_since_update_began_ = 0;
     trainer_clock_.move_all(now(), TrainerState::waiting, TrainerState::busy);
     trainer_state_ = TrainerState::busy;

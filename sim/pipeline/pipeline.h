@@ -139,7 +139,6 @@ class Pipeline {
 
     std::int32_t version_ = 0;  ///< updates done
     std::int64_t updates_wanted_ = 0;
-    bool training_ = false;
     TrainerState trainer_state_ = TrainerState::waiting;
     WorkerState idle_as_ = WorkerState::starved;  ///< what an empty worker is waiting for at present
     GroupIndex open_group_ = 0;

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 namespace millrace {
 
@@ -19,19 +20,29 @@ std::int64_t whole_number(const std::string& option, const std::string& text, st
     return value;
 }
 
-double share(const std::string& option, const std::string& text) {
+namespace {
+
+/// NaN when the whole text is not a number.
+double number(const std::string& text) {
     double value = 0.0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || !(value > 0.0 && value < 1.0)) {
+    const bool is_number = error == std::errc{} && end == text.data() + text.size();
+    return is_number ? value : std::numeric_limits<double>::quiet_NaN();
+}
+
+}  // namespace
+
+double share(const std::string& option, const std::string& text) {
+    const double value = number(text);
+    if (!(value > 0.0 && value < 1.0)) {
         throw UsageError(option + " takes a number between 0 and 1, not \"" + text + "\"");
     }
     return value;
 }
 
 double not_negative(const std::string& option, const std::string& text, const std::string& what) {
-    double value = 0.0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || !(value >= 0.0 && std::isfinite(value))) {
+    const double value = number(text);
+    if (!(value >= 0.0 && std::isfinite(value))) {
         throw UsageError(option + " takes " + what + ", 0 or more, not \"" + text + "\"");
     }
     return value;

@@ -8,6 +8,7 @@
 
 #include "kernels/backends.h"
 #include "kernels/devices.h"
+#include "tools/millrace/counted.h"
 #include "version.h"
 
 namespace millrace {
@@ -29,7 +30,7 @@ std::string cpu_model() {
 std::string devices_report() {
     std::ostringstream text;
     const unsigned threads = std::max(1U, std::thread::hardware_concurrency());
-    text << "CPU: " << cpu_model() << ", " << threads << (threads == 1 ? " thread" : " threads") << "\n";
+    text << "CPU: " << cpu_model() << ", " << counted(std::int64_t{threads}, "thread") << "\n";
     try {
         const std::string name = make_cpu_backend(1)->name();
         text << "     the learner runs on " << name << " (--jobs takes more)\n";

@@ -8,6 +8,7 @@
 
 #include "sim/metrics/estimate.h"
 #include "sim/run/result_document.h"
+#include "tools/millrace/counted.h"
 
 namespace millrace {
 namespace {
@@ -31,7 +32,7 @@ std::string task_text(const TaskSettings& task) {
         case TaskKind::countdown:
             return "making a number of " + size + " others";
         case TaskKind::addition:
-            return "adding numbers of up to " + size + (task.size == 1 ? " digit" : " digits");
+            return "adding numbers of up to " + counted(task.size, "digit");
     }
     return "";
 }

@@ -85,7 +85,7 @@ class Footnotes {
 std::string header(const Scenario& scenario, const RunResult& result) {
     const PipelineConfig& config = scenario.pipeline;
     std::string text =
-        scenario.name + ": " + "W = " + counted(config.workers.count, "worker") +
+        scenario.name + ": W = " + counted(config.workers.count, "worker") +
         ", T = " + counted(config.trainers.count, "trainer") +
         print(", batches of B = %lld in groups of G = %lld, ", static_cast<long long>(config.trainers.batch),
               static_cast<long long>(config.groups.size)) +
